@@ -1,0 +1,1 @@
+"""Reading devices, files and the network; the messages that sources send."""

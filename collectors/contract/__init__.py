@@ -1,0 +1,1 @@
+"""What collectors promise to every reader: message types, topics and the wire form."""

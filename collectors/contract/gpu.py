@@ -1,0 +1,42 @@
+"""All GPUs of a node at one moment."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from collectors.contract.message import Message
+
+
+class Gpu(Struct, frozen=True, kw_only=True):
+    """One GPU or MIG instance, and who uses it.
+
+    `index` is DCGM's, not CUDA's, and not stable over a lost GPU: join on `uuid`.
+    `pci` is `domain:bus:device`, lower case, four-digit domain (`0000:1a:00`).
+    `mig` is `profile/instance` (`1g.10gb/7`); None is the whole GPU.
+    """
+
+    uuid: str
+    index: int | None = None
+    model: str | None = None
+    pci: str | None = None
+    mig: str | None = None
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
+    hpc_job: str | None = None
+
+
+class GpuScrape(Message, frozen=True, kw_only=True):
+    """All GPUs of one node at one moment. Columns are parallel to `gpus`."""
+
+    node: str
+    source: Literal["dcgm-exporter", "dcgm", "nvml"] = "dcgm-exporter"
+    gpus: list[Gpu]
+    columns: dict[str, list[float | None]] = field(default_factory=dict)
+    """DCGM field id as text -> one value per GPU, in DCGM's unit of that field; None: could not be read."""
+    named: dict[str, list[float | None]] = field(default_factory=dict)
+    """What has no field id, under `NAME` or `NAME{extra labels}` -> one value per GPU."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Field id, name or part -> why it could not be read."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Static text of the node, such as `driver_version`."""

@@ -1,0 +1,56 @@
+"""The topics that collectors write."""
+
+from typing import Any
+
+from collectors.contract.beat import Beat, Rejected
+from collectors.contract.fabric import Link, PortScrape
+from collectors.contract.gpu import GpuScrape
+from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
+from collectors.contract.kernel import KernelEvent
+from collectors.contract.message import scoped
+from collectors.contract.topic import DAY_MS, Topic
+
+GPU_SCRAPES = Topic(name="gpu.scrapes.v1", type=GpuScrape, key=lambda m: scoped(m.cluster, m.node))
+KERNEL_EVENTS = Topic(
+    name="kernel.events.v1",
+    type=KernelEvent,
+    key=lambda m: scoped(m.cluster, m.node),
+    retention_ms=14 * DAY_MS,
+)
+NCCL_WINDOWS = Topic(name="nccl.windows.v1", type=CollectiveWindow, key=lambda m: scoped(m.cluster, m.job))
+JOB_STEPS = Topic(name="job.steps.v1", type=StepReport, key=lambda m: scoped(m.cluster, m.job))
+JOB_EVENTS = Topic(
+    name="job.events.v1", type=JobEvent, key=lambda m: scoped(m.cluster, m.job), retention_ms=14 * DAY_MS
+)
+JOB_PLACEMENTS = Topic(
+    name="job.placements.v1",
+    type=JobEvent,
+    key=lambda m: scoped(m.cluster, m.job),
+    partitions=1,
+    compacted=True,
+)
+FABRIC_SCRAPES = Topic(name="fabric.scrapes.v1", type=PortScrape, key=lambda m: scoped(m.cluster, m.device))
+FABRIC_LINKS = Topic(
+    name="fabric.links.v1",
+    type=Link,
+    key=lambda m: scoped(m.cluster, m.device, m.port),
+    partitions=1,
+    compacted=True,
+)
+COLLECTOR_BEATS = Topic(name="collector.beats.v1", type=Beat, key=lambda m: scoped(m.cluster, m.collector))
+REJECTED = Topic(
+    name="rejected.v1", type=Rejected, key=lambda m: m.source, partitions=1, retention_ms=14 * DAY_MS
+)
+
+COLLECTOR_TOPICS: tuple[Topic[Any], ...] = (
+    GPU_SCRAPES,
+    KERNEL_EVENTS,
+    NCCL_WINDOWS,
+    JOB_STEPS,
+    JOB_EVENTS,
+    JOB_PLACEMENTS,
+    FABRIC_SCRAPES,
+    FABRIC_LINKS,
+    COLLECTOR_BEATS,
+    REJECTED,
+)

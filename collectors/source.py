@@ -1,0 +1,39 @@
+"""What a source is: it can be read once into envelopes, or served for as long as the process lives."""
+
+import argparse
+from typing import Any, Protocol
+
+from collectors.contract.beat import Beat
+from collectors.contract.errors import UserError
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+
+
+class SourceError(UserError):
+    """A mistake of the user's or a source that cannot be read; the text names it and says what to do."""
+
+
+class Outlet(Protocol):
+    """Where a source's messages go. Never blocks on Kafka: what cannot be sent is spooled."""
+
+    def publish(self, topic: Topic[Any], message: Message) -> None:
+        """Hand over one message."""
+
+    def beat(self, beat: Beat) -> None:
+        """Report one sweep; `lost` and `spooled` are filled in by the outlet."""
+
+    def reject(self, source: str, raw: bytes, why: str) -> None:
+        """Bytes that could not be read, to `rejected.v1` under its rate limit."""
+
+
+class Source(Protocol):
+    """A module that `lockstep collect` loads by name: these three functions at its top level."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the source's options. Imports nothing heavy: it runs for `--help`."""
+
+    def once(self, args: argparse.Namespace, outlet: Outlet) -> int:
+        """Read what is there now, publish it, return the number of messages. Raises `SourceError`."""
+
+    async def serve(self, args: argparse.Namespace, outlet: Outlet) -> None:
+        """Run until cancelled. One failing target never stops or delays another."""

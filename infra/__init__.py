@@ -1,0 +1,1 @@
+"""How Lockstep is run: local Kafka, the simulated fleet, the `lockstep` command."""

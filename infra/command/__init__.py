@@ -1,0 +1,1 @@
+"""The `lockstep` command: one module per subcommand, loaded when it is called."""

@@ -1,0 +1,1 @@
+"""A fleet of one physical model that speaks the source protocols."""

@@ -1,0 +1,1 @@
+"""Scheduled rollups, checks and reports over the warehouse."""

@@ -1,0 +1,1 @@
+"""Detectors, incidents, node health and alerts over the event log."""

@@ -1,0 +1,1 @@
+"""Pure detectors: limits, state, step."""

@@ -1,0 +1,1 @@
+"""Every sample, queryable: tables, the loader and `connect()`."""
