@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class Detector(Protocol[S]):
-    """Pure: no clock, no Kafka, no log. One state per message key of the one topic it reads.
+    """Pure: no clock, no Kafka, no log. One state per message key; its topics share their keys.
 
     Cutting a batch elsewhere, delivering a message twice or late changes nothing but the delay. What a tick
     brings about carries the time of the *deadline* that passed, not of the tick, so that replay agrees with
@@ -28,7 +28,7 @@ class Detector(Protocol[S]):
     """
 
     name: str
-    topic: Topic[Any]
+    topics: tuple[Topic[Any], ...]
 
     def fresh(self) -> S:
         """The state of a key never seen."""
