@@ -1,0 +1,165 @@
+"""Counters fall for known reasons: wrap, restart, clear, saturation. This module alone subtracts them.
+
+Never a negative, never a huge positive: what cannot be explained is a reset with nothing claimed.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from collectors.contract.fabric import CounterForm
+
+PLAIN = CounterForm()
+WRAPS_AT = 32
+"""The only width whose wrap is believed; a 64-bit counter does not live long enough (RFC 2863, 3.1.6)."""
+LEAST_FRAME_BYTES = 84
+"""64-byte frame, preamble and gap (IEEE 802.3): the most packets a line can carry."""
+PLAUSIBLE_WINDOW_US = 60_000_000
+"""A device may renew a value late and hand over up to this much time's growth at once."""
+GAP = 3.0
+"""A window longer than so many nominal intervals is a gap."""
+
+
+class Past(Struct, frozen=True, array_like=True):
+    """What is remembered of one counter."""
+
+    value: int | float
+    ts_us: int
+    """Source time of the last sample: what is not later is a duplicate or late."""
+    since_us: int
+    """Source time from which the next delta counts."""
+    epoch: str = ""
+    blind: bool = False
+
+
+class Change(Struct, frozen=True):
+    """What one sample said. `delta` is None where nothing may be subtracted (first sample, saturated)."""
+
+    delta: int | float | None
+    window_us: int = 0
+    first: bool = False
+    """A baseline: the first sample, or the first after a lost stream."""
+    reset: bool = False
+    """The counter began again; `delta` is at most what it grew since (0 where the reason is not known)."""
+    wrapped: bool = False
+    gap: bool = False
+    """The window is stretched over missing samples; the delta is whole."""
+    blind: bool = False
+    """The counter stands at its end and cannot say more: a fault of the telemetry, not a loss."""
+
+
+def advance(
+    past: Past | None,
+    value: int | float | None,
+    ts_us: int,
+    *,
+    form: CounterForm = PLAIN,
+    epoch: str = "",
+    ceiling_per_s: float | None = None,
+    nominal_us: int | None = None,
+    baseline: bool = False,
+    cleared: bool = False,
+) -> tuple[Past | None, Change | None]:
+    """Take one sample of one counter. A None change means that it holds no information.
+
+    `ceiling_per_s`: the most that it can grow (see `line_rate_per_s`); without it no wrap is believed.
+    `nominal_us`: the sampling interval, to tell a gap. `cleared`: other counters of its group fell too.
+    """
+    if value is None or not 0 <= value < float("inf"):
+        return past, None
+    if past is not None and ts_us <= past.ts_us:
+        return past, None
+    if form.kind == "saturating_counter" and form.bits > 0 and value >= (1 << form.bits) - 1:
+        since_us = ts_us if past is None else past.since_us
+        return Past(value, ts_us, since_us, epoch, True), Change(None, blind=True)
+    if past is None or baseline:
+        return Past(value, ts_us, ts_us, epoch), Change(None, first=True)
+    window_us = ts_us - past.since_us
+    if (
+        value == past.value
+        and epoch == past.epoch
+        and form.refresh_us is not None
+        and window_us < form.refresh_us
+    ):
+        return Past(value, ts_us, past.since_us, epoch, past.blind), None
+    change = _compare(past, value, window_us, form, epoch, ceiling_per_s, cleared)
+    if nominal_us is not None and window_us > GAP * nominal_us:
+        change = Change(change.delta, window_us, reset=change.reset, wrapped=change.wrapped, gap=True)
+    return Past(value, ts_us, ts_us, epoch), change
+
+
+def advance_group(
+    pasts: Mapping[str, Past],
+    values: Mapping[str, int | float | None],
+    ts_us: int,
+    *,
+    forms: Mapping[str, CounterForm],
+    epoch: str = "",
+    ceilings_per_s: Mapping[str, float] | None = None,
+    nominal_us: int | None = None,
+    baseline: bool = False,
+) -> tuple[dict[str, Past], dict[str, Change]]:
+    """One sample of all counters that are cleared together (a port's). Two that fall at once were cleared."""
+    ceilings = ceilings_per_s or {}
+    fallen = sum(
+        1
+        for name, value in values.items()
+        if value is not None and name in pasts and value < pasts[name].value and ts_us > pasts[name].ts_us
+    )
+    after = dict(pasts)
+    changes: dict[str, Change] = {}
+    for name, value in values.items():
+        past, change = advance(
+            pasts.get(name),
+            value,
+            ts_us,
+            form=forms.get(name, PLAIN),
+            epoch=epoch,
+            ceiling_per_s=ceilings.get(name),
+            nominal_us=nominal_us,
+            baseline=baseline,
+            cleared=fallen > 1,
+        )
+        if past is not None:
+            after[name] = past
+        if change is not None:
+            changes[name] = change
+    return after, changes
+
+
+def line_rate_per_s(unit: str, speed_gbps: float | None) -> float | None:
+    """The most packets, frames or bytes that a line of that speed carries in a second; None: not known."""
+    if speed_gbps is None or speed_gbps <= 0:
+        return None
+    bytes_per_s = speed_gbps * 1e9 / 8
+    if unit in ("bytes", "octets"):
+        return bytes_per_s
+    if unit in ("packets", "frames"):
+        return bytes_per_s / LEAST_FRAME_BYTES
+    return None
+
+
+def _compare(
+    past: Past,
+    value: int | float,
+    window_us: int,
+    form: CounterForm,
+    epoch: str,
+    ceiling_per_s: float | None,
+    cleared: bool,
+) -> Change:
+    room = None if ceiling_per_s is None else ceiling_per_s * window_us / 1e6
+    most = None if ceiling_per_s is None else ceiling_per_s * max(window_us, PLAUSIBLE_WINDOW_US) / 1e6
+    if epoch != past.epoch:
+        return Change(value if most is None else min(value, most), window_us, reset=True)
+    if value >= past.value:
+        grown = value - past.value
+        if most is not None and grown > most:
+            return Change(0, window_us, reset=True)
+        return Change(grown, window_us)
+    if form.kind == "counter" and form.bits == WRAPS_AT and room is not None and not cleared:
+        grown = value + (1 << WRAPS_AT) - past.value
+        # Half the circle, as in serial number arithmetic (RFC 1982): beyond it a clear is the likelier story.
+        if grown <= room and grown < 1 << (WRAPS_AT - 1):
+            return Change(grown, window_us, wrapped=True)
+    return Change(0, window_us, reset=True)
