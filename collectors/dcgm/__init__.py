@@ -1,0 +1,1 @@
+"""GPUs of a node, from the text pages of dcgm-exporter."""

@@ -1,0 +1,90 @@
+"""The table of sources, and the parser of each, which loads its module only when it is used."""
+
+import argparse
+import importlib
+from typing import Any, cast
+
+from collectors.settings import collector_settings
+from collectors.source import Source
+
+SOURCES: dict[str, tuple[str, str]] = {
+    "dcgm": ("collectors.dcgm.source", "GPUs, from the pages of dcgm-exporter"),
+    "kernel": ("collectors.kernel.source", "XIDs, link flaps and memory faults, from the kernel log"),
+    "steps": ("collectors.steps.source", "training steps and job events, from the training client"),
+    "nccl-inspector": ("collectors.nccl.source", "collectives, from the files of the NCCL Inspector plug-in"),
+    "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
+    "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
+}
+
+
+def load(name: str) -> Source:
+    """The module of one source."""
+    return cast(Source, importlib.import_module(SOURCES[name][0]))
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds, for argparse."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Options that every source has. A source may declare one of them again with its own meaning."""
+    parser.add_argument(
+        "--interval",
+        type=seconds,
+        default=collector_settings().interval_s,
+        metavar="SECONDS",
+        help="time between two sweeps (default %(default)g)",
+    )
+    parser.add_argument(
+        "--node", help="name of the node where the source does not say it (default: this host)"
+    )
+    parser.add_argument(
+        "--instance", help="a name for this process where several of one source run on a host"
+    )
+
+
+def add_process(parser: argparse.ArgumentParser) -> None:
+    """Options of the process, wherever they stand on the command line."""
+    parser.add_argument(
+        "--once", action="store_true", default=argparse.SUPPRESS, help="read once, print envelopes, exit"
+    )
+    parser.add_argument(
+        "--metrics-listen",
+        metavar="[HOST:]PORT",
+        default=argparse.SUPPRESS,
+        help="own /metrics (default 127.0.0.1:9469, or a free port where that is taken; `off` for none)",
+    )
+
+
+class SourceParser(argparse.ArgumentParser):
+    """Adds the options of its source when arguments are first parsed, so that an overview imports nothing."""
+
+    def __init__(self, *args: Any, source: str, **kwargs: Any) -> None:
+        super().__init__(*args, conflict_handler="resolve", allow_abbrev=False, **kwargs)
+        self._source: str | None = source
+
+    def fill(self) -> None:
+        """Load the module and declare its options, once."""
+        if self._source is not None:
+            name, self._source = self._source, None
+            add_common(self)
+            load(name).add_arguments(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """As in argparse."""
+        self.fill()
+        return super().parse_known_args(args, namespace)
+
+
+class CommandParser(SourceParser):
+    """A source as a sub-command: its options and those of the process."""
+
+    def fill(self) -> None:
+        """As in `SourceParser`."""
+        if self._source is not None:
+            add_process(self)
+        super().fill()
