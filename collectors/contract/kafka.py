@@ -18,9 +18,7 @@ class KafkaSettings:
     config: str | None = setting(
         "LOCKSTEP_KAFKA_CONFIG", None, "properties file in librdkafka's names (SASL, TLS) for every client"
     )
-    state: str = setting(
-        "LOCKSTEP_STATE", ".lockstep", "folder of everything that Lockstep keeps on this machine"
-    )
+    state: str = setting("LOCKSTEP_STATE", ".lockstep", "folder of everything that Lockstep keeps on this machine")
     cluster: str = setting("LOCKSTEP_CLUSTER", "default", "name of this GPU cluster; part of every key")
 
 

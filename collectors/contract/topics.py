@@ -38,9 +38,7 @@ FABRIC_LINKS = Topic(
     compacted=True,
 )
 COLLECTOR_BEATS = Topic(name="collector.beats.v1", type=Beat, key=lambda m: scoped(m.cluster, m.collector))
-REJECTED = Topic(
-    name="rejected.v1", type=Rejected, key=lambda m: m.source, partitions=1, retention_ms=14 * DAY_MS
-)
+REJECTED = Topic(name="rejected.v1", type=Rejected, key=lambda m: m.source, partitions=1, retention_ms=14 * DAY_MS)
 
 COLLECTOR_TOPICS: tuple[Topic[Any], ...] = (
     GPU_SCRAPES,

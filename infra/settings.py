@@ -1,0 +1,43 @@
+"""Settings of this room, and of every room for `lockstep settings`."""
+
+import importlib
+import os
+from dataclasses import dataclass
+from functools import cache
+
+from collectors.contract.kafka import kafka_settings
+from collectors.contract.settings import Listed, list_settings, read_settings, setting
+
+
+@dataclass(frozen=True)
+class InfraSettings:
+    """How things are run on this machine."""
+
+    jars: str | None = setting(
+        "LOCKSTEP_JARS", None, "folder of the local Kafka's jars; empty: .lockstep/jars of the checkout"
+    )
+
+
+@cache
+def infra_settings() -> InfraSettings:
+    """The settings of this process. Raises `SettingError`."""
+    return read_settings(InfraSettings, os.environ)
+
+
+# Room -> (module, function that reads its settings of this process).
+ROOMS = {
+    "collectors": ("collectors.settings", "collector_settings"),
+    "streams": ("streams.settings", "stream_settings"),
+    "warehouse": ("warehouse.settings", "warehouse_settings"),
+    "pipelines": ("pipelines.settings", "pipeline_settings"),
+    "infra": ("infra.settings", "infra_settings"),
+}
+
+
+def all_settings() -> list[tuple[str, Listed]]:
+    """(room, setting) for every setting of the product; settings common to all rooms first."""
+    rows = [("all rooms", listed) for listed in list_settings(kafka_settings())]
+    for room, (module, name) in ROOMS.items():
+        settings = getattr(importlib.import_module(module), name)()
+        rows += [(room, listed) for listed in list_settings(settings)]
+    return rows
