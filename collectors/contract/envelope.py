@@ -17,7 +17,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     key: str | None = None
     ts_us: int | None = None
-    value: msgspec.Raw | None = None
+    value: msgspec.Raw = msgspec.Raw()
     payload: str | None = None
 
 
@@ -57,7 +57,7 @@ def read(line: bytes, topics: Mapping[str, Topic[Any]], where: str) -> Enveloped
     topic = topics.get(envelope.topic)
     if topic is None:
         raise EnvelopeError(f"{where}: unknown topic {envelope.topic!r}; known: {', '.join(sorted(topics))}")
-    raw = bytes(envelope.value) if envelope.value is not None else (envelope.payload or "").encode()
+    raw = bytes(envelope.value) or (envelope.payload or "").encode()
     try:
         return Enveloped(topic, topic.decode(raw))
     except msgspec.MsgspecError as why:
