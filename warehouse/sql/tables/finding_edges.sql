@@ -1,0 +1,30 @@
+-- Grain: one edge (opened, updated, cleared) of one episode of one fault. The view findings has a row an episode.
+-- Never count edges as faults. finding is the episode's key, as incidents name it; the same edge sent twice stands twice.
+create table if not exists finding_edges (
+    cluster VARCHAR,
+    finding VARCHAR,
+    detector VARCHAR,
+    state VARCHAR,
+    ts TIMESTAMPTZ,
+    episode_at TIMESTAMPTZ,
+    severity VARCHAR,
+    cause VARCHAR,
+    subject_kind VARCHAR,
+    subject VARCHAR,
+    node VARCHAR,
+    job VARCHAR,
+    rank INTEGER,
+    device VARCHAR,
+    port VARCHAR,
+    gpu_uuid VARCHAR,
+    gpu_index INTEGER,
+    pci VARCHAR,
+    priority INTEGER,
+    value DOUBLE,
+    limit_value DOUBLE,
+    unit VARCHAR,
+    summary VARCHAR,
+    action VARCHAR,
+    jobs VARCHAR[],
+    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[]
+)

@@ -1,0 +1,33 @@
+-- Grain: one edge (opened, updated, cleared) of one incident. The view incidents has a row an incident.
+-- Never count edges as incidents, nor sum gpu_hours_lost_per_hour over edges: each replaces the one before.
+create table if not exists incident_edges (
+    cluster VARCHAR,
+    incident VARCHAR,
+    state VARCHAR,
+    ts TIMESTAMPTZ,
+    severity VARCHAR,
+    cause VARCHAR,
+    cause_finding VARCHAR,
+    detector VARCHAR,
+    subject_kind VARCHAR,
+    subject VARCHAR,
+    node VARCHAR,
+    job VARCHAR,
+    rank INTEGER,
+    device VARCHAR,
+    port VARCHAR,
+    gpu_uuid VARCHAR,
+    gpu_index INTEGER,
+    pci VARCHAR,
+    priority INTEGER,
+    symptoms VARCHAR[],
+    jobs VARCHAR[],
+    gpus VARCHAR[],
+    gpu_hours_lost_per_hour DOUBLE,
+    opened_at TIMESTAMPTZ,
+    cleared_at TIMESTAMPTZ,
+    summary VARCHAR,
+    action VARCHAR,
+    runbook VARCHAR,
+    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[]
+)

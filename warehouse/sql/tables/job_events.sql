@@ -1,0 +1,28 @@
+-- Grain: one event in a job's life, per topic that carried it: a placed event may stand twice, from job.events and job.placements.
+-- The placement itself stands in placements, one row a rank.
+create table if not exists job_events (
+    cluster VARCHAR,
+    job VARCHAR,
+    attempt INTEGER,
+    ts TIMESTAMPTZ,
+    topic VARCHAR,
+    kind VARCHAR,
+    ranks INTEGER,
+    model VARCHAR,
+    params DOUBLE,
+    active_params DOUBLE,
+    layers INTEGER,
+    heads INTEGER,
+    head_dim INTEGER,
+    seq_len INTEGER,
+    dtype VARCHAR,
+    flops_per_token DOUBLE,
+    state VARCHAR,
+    reason VARCHAR,
+    step BIGINT,
+    bytes BIGINT,
+    seconds DOUBLE,
+    rank INTEGER,
+    node VARCHAR,
+    pid BIGINT
+)

@@ -1,0 +1,18 @@
+-- Grain: one rank of one placed event, per topic that carried it. The last event of a job is true as a whole: a rank that it
+-- does not name is not placed. The view job_placements says from when to when.
+create table if not exists placements (
+    cluster VARCHAR,
+    job VARCHAR,
+    attempt INTEGER,
+    ts TIMESTAMPTZ,
+    topic VARCHAR,
+    rank INTEGER,
+    node VARCHAR,
+    gpu_uuid VARCHAR,
+    gpu_model VARCHAR,
+    dp INTEGER,
+    tp INTEGER,
+    pp INTEGER,
+    cp INTEGER,
+    ep INTEGER
+)

@@ -1,0 +1,20 @@
+-- Grain: cluster x job x attempt. ended_at is NULL while it runs; state is the scheduler's or framework's word.
+create or replace view jobs as
+select
+    cluster,
+    job,
+    attempt,
+    min(ts) filter (where kind in ('placed', 'started', 'restarted')) as started_at,
+    max(ts) filter (where kind = 'ended') as ended_at,
+    max(ts) as heard_at,
+    arg_max(state, ts) filter (where kind = 'ended') as state,
+    arg_max(reason, ts) filter (where kind = 'ended') as reason,
+    max(ranks) as ranks,
+    max(step) as last_step,
+    count(*) filter (where kind = 'checkpoint') as checkpoints,
+    sum(seconds) filter (where kind = 'checkpoint') as checkpoint_s,
+    arg_max(model, ts) filter (where model is not null) as model,
+    max(params) as params,
+    max(flops_per_token) as flops_per_token
+from (select distinct * exclude (topic) from job_events)
+group by cluster, job, attempt
