@@ -1,0 +1,1 @@
+"""The demo: every part on this machine, one story, one scoreboard."""
