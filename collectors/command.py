@@ -13,14 +13,10 @@ from collectors.sources import SOURCES, CommandParser, add_process, load
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the sources by name and line only; a source's own options come with its module."""
-    parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="TOML file that names many sources, a table each"
-    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file that names many sources, a table each")
     parser.set_defaults(once=False, metrics_listen=None)
     add_process(parser)
-    known = parser.add_subparsers(
-        dest="source", metavar="SOURCE", parser_class=CommandParser, title="sources"
-    )
+    known = parser.add_subparsers(dest="source", metavar="SOURCE", parser_class=CommandParser, title="sources")
     for name, (_, line) in SOURCES.items():
         known.add_parser(name, source=name, help=line, description=f"Collect {line}.", argument_default=None)
 

@@ -38,9 +38,7 @@ class StdoutOutlet:
         """Say what could not be read."""
         if not beat.ok:
             self.failures += 1
-            self._complain(
-                f"{beat.target or beat.subject or beat.source}: {beat.error or 'could not be read'}"
-            )
+            self._complain(f"{beat.target or beat.subject or beat.source}: {beat.error or 'could not be read'}")
 
     def reject(self, source: str, raw: bytes, why: str) -> None:
         """Say what could not be understood, with its beginning."""

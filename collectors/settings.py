@@ -16,17 +16,13 @@ class CollectorSettings:
         "LOCKSTEP_NODE", None, "name of this node where a source does not name it; empty: the host name"
     )
     interval_s: float = setting("LOCKSTEP_INTERVAL", 15.0, "seconds between two sweeps of a collector")
-    spool_mb: float = setting(
-        "LOCKSTEP_SPOOL_MB", 1024.0, "disk that one collector may use while Kafka is away, MB"
-    )
+    spool_mb: float = setting("LOCKSTEP_SPOOL_MB", 1024.0, "disk that one collector may use while Kafka is away, MB")
     spool_after_s: float = setting(
         "LOCKSTEP_SPOOL_AFTER",
         2.0,
         "seconds that a message may wait for Kafka's acknowledgement before it is also written to disk",
     )
-    linger_ms: float = setting(
-        "LOCKSTEP_LINGER_MS", 100.0, "milliseconds that messages wait to share a Kafka batch"
-    )
+    linger_ms: float = setting("LOCKSTEP_LINGER_MS", 100.0, "milliseconds that messages wait to share a Kafka batch")
     metrics_listen: str = setting(
         "LOCKSTEP_METRICS_LISTEN", "127.0.0.1:9469", "address of a collector's own /metrics; `off` for none"
     )

@@ -39,12 +39,8 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between two sweeps (default %(default)g)",
     )
-    parser.add_argument(
-        "--node", help="name of the node where the source does not say it (default: this host)"
-    )
-    parser.add_argument(
-        "--instance", help="a name for this process where several of one source run on a host"
-    )
+    parser.add_argument("--node", help="name of the node where the source does not say it (default: this host)")
+    parser.add_argument("--instance", help="a name for this process where several of one source run on a host")
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:

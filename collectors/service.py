@@ -1,0 +1,102 @@
+"""The process around sources that run until they are stopped."""
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from collectors.config_file import Configured
+from collectors.contract.errors import UserError
+from collectors.contract.kafka import kafka_client, kafka_settings
+from collectors.metrics import listen
+from collectors.outlet_kafka import KafkaOutlet, connect
+from collectors.outlet_log import limited_logger
+from collectors.settings import collector_settings
+from collectors.source import SourceError
+from collectors.sources import load
+from collectors.spool_folder import SpoolFolder
+
+RESTART_S = (1.0, 60.0)
+"""A source that failed is started again after the first, at most the second; doubled each time."""
+
+
+def serve(wanted: list[Configured], metrics_listen: str | None) -> int:
+    """Run until every source has ended or a signal comes; 0. Raises `UserError` where a lone source cannot start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings, kafka = collector_settings(), kafka_settings()
+    client = kafka_client(kafka)
+    name = process_name(wanted)
+    folder = SpoolFolder(Path(kafka.state) / "spool", name)
+    try:
+        outlet = KafkaOutlet(lambda: connect(client, settings, name), folder, settings, kafka.cluster)
+    except KafkaException as why:
+        raise SourceError(f"LOCKSTEP_KAFKA_CONFIG: {why.args[0].str()}") from why
+    metrics = listen(outlet, metrics_listen, settings)
+    log = limited_logger("lockstep.collect")
+    if metrics is not None:
+        log.info("%s to %s; own metrics on http://%s:%d/metrics", name, client.bootstrap, *metrics.address)
+    try:
+        asyncio.run(_run(wanted, outlet))
+    finally:
+        if metrics is not None:
+            metrics.close()
+        outlet.close()
+    if outlet.spooled:
+        log.warning("%d messages wait on disk under %s for the next start", outlet.spooled, folder.path)
+    return 0
+
+
+def process_name(wanted: list[Configured]) -> str:
+    """What the spool folder is called: the source and its instance, or `many`."""
+    if len(wanted) != 1:
+        return "many"
+    instance = getattr(wanted[0].args, "instance", None)
+    return wanted[0].name + (f"-{instance}" if instance else "")
+
+
+async def _run(wanted: list[Configured], outlet: KafkaOutlet) -> None:
+    sources = asyncio.create_task(_keep_all_up(wanted, outlet))
+    ticking = asyncio.create_task(outlet.serve())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, sources.cancel)
+    try:
+        await asyncio.wait({sources, ticking}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        sources.cancel()
+        ticking.cancel()
+        ended = await asyncio.gather(sources, ticking, return_exceptions=True)
+    for one in ended:
+        if isinstance(one, Exception):
+            raise one
+
+
+async def _keep_all_up(wanted: list[Configured], outlet: KafkaOutlet) -> None:
+    await asyncio.gather(*(_keep_up(source, outlet, len(wanted) == 1) for source in wanted))
+
+
+async def _keep_up(source: Configured, outlet: KafkaOutlet, alone: bool) -> None:
+    """Serve one source; start it again when it breaks. A lone source's own mistake ends the process instead."""
+    log, wait_s = limited_logger("lockstep.collect"), RESTART_S[0]
+    while True:
+        serving = asyncio.create_task(load(source.name).serve(source.args, outlet))
+        try:
+            await asyncio.wait({serving})
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+        failure = None if serving.cancelled() else serving.exception()
+        if failure is None:
+            return
+        if alone and isinstance(failure, UserError):
+            raise failure
+        log.error("%s: %s; again in %.0f s", source.name, failure, wait_s, exc_info=_traceback(failure))
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, RESTART_S[1])
+
+
+def _traceback(failure: BaseException) -> BaseException | None:
+    """A mistake of the user's needs none."""
+    return None if isinstance(failure, UserError) else failure
