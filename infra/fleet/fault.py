@@ -1,0 +1,167 @@
+"""What can go wrong in the simulated fleet, and what must be said of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+TargetKind = Literal["gpu", "node", "port", "job", "stage", "rack"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultKind:
+    """One kind of fault: where it strikes, what `size` means, and which cause words are right for it."""
+
+    target: TargetKind
+    size: float
+    """Default size."""
+    low: float
+    high: float
+    meaning: str
+    """Of the size, with its unit."""
+    expect: tuple[str, ...]
+    detector: str
+    """The detector that is answerable for it in the scoreboard."""
+    page: bool = True
+
+
+# The default words are those of the detectors; a scenario may name others.
+KINDS: dict[str, FaultKind] = {
+    "thermal_throttle": FaultKind(
+        target="gpu",
+        size=0.4,
+        low=0.02,
+        high=0.8,
+        meaning="share of the SM clock lost at the thermal limit",
+        expect=("thermal_throttle",),
+        detector="throttle",
+    ),
+    "power_brake": FaultKind(
+        target="rack",
+        size=0.5,
+        low=0.02,
+        high=0.8,
+        meaning="share of the SM clock lost while the rack signals the brake",
+        expect=("power_brake",),
+        detector="throttle",
+    ),
+    "ecc_growth": FaultKind(
+        target="gpu",
+        size=3.0,
+        low=0.0001,
+        high=1e5,
+        meaning="corrected ECC errors a second",
+        expect=("correctable_ecc_growth",),
+        detector="memory",
+    ),
+    "ecc_uncorrectable": FaultKind(
+        target="gpu",
+        size=1.0,
+        low=1.0,
+        high=64.0,
+        meaning="uncorrectable ECC errors",
+        expect=("uncorrectable_ecc", "xid_48"),
+        detector="memory",
+    ),
+    "xid": FaultKind(
+        target="gpu",
+        size=1.0,
+        low=1.0,
+        high=1000.0,
+        meaning="lines printed by the kernel",
+        expect=(),
+        detector="xid",
+    ),
+    "gpu_lost": FaultKind(
+        target="gpu",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: a GPU is lost or not",
+        expect=("xid_79", "gpu_lost"),
+        detector="xid",
+    ),
+    "lossless_drop": FaultKind(
+        target="port",
+        size=40.0,
+        low=0.01,
+        high=1e6,
+        meaning="packets dropped a second on the lossless queue",
+        expect=("lossless_drop",),
+        detector="lossless_drop",
+    ),
+    "stage_imbalance": FaultKind(
+        target="stage",
+        size=0.25,
+        low=0.01,
+        high=4.0,
+        meaning="further compute of the stage, as a share",
+        expect=(),
+        detector="straggler",
+        page=False,
+    ),
+    "data_imbalance": FaultKind(
+        target="job",
+        size=0.12,
+        low=0.005,
+        high=0.6,
+        meaning="spread of the load from step to step and replica to replica (sigma of its logarithm)",
+        expect=(),
+        detector="straggler",
+        page=False,
+    ),
+    "slow_host": FaultKind(
+        target="node",
+        size=0.3,
+        low=0.01,
+        high=5.0,
+        meaning="further compute of every rank of the host, as a share",
+        expect=("slow_host", "host_slow"),
+        detector="straggler",
+    ),
+    "node_silent": FaultKind(
+        target="node",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: a node reports or not",
+        expect=("node_silent",),
+        detector="silence",
+    ),
+    "job_hang": FaultKind(
+        target="job",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: a job hangs or not",
+        expect=("job_hang", "job_silent", "job_hang_suspected"),
+        detector="silence",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault of a scenario, with its truth. Seconds count from the scenario's start."""
+
+    kind: str
+    target: str
+    from_s: float = 0.0
+    to_s: float = math.inf
+    size: float
+    code: int | None = None
+    """XID code, for kind `xid`."""
+    expect: tuple[str, ...] = ()
+    """Cause words, one of which must be named."""
+    page: bool = True
+    within_s: float = 60.0
+    """The page must come within this after `from_s`."""
+
+    @property
+    def name(self) -> str:
+        """`kind target`, as the scoreboard shows it."""
+        kind = f"xid {self.code}" if self.kind == "xid" else self.kind
+        return f"{kind} {self.target}"
+
+    def active(self, at_s: float) -> bool:
+        """Whether it is at work at that second of the scenario."""
+        return self.from_s <= at_s < self.to_s

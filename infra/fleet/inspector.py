@@ -1,0 +1,89 @@
+"""Records of the NCCL Inspector plug-in for the gradient all-reduce of a step."""
+
+import json
+from collections.abc import Sequence
+
+from collectors.contract.job import CollectiveWindow
+from infra.fleet.job import ALGBW_GBS, Job, Member, Step, pid
+
+COLLECTIVE = "AllReduce"
+
+
+def timing(job: Job, step: Step, row: int) -> tuple[int, int, float, float]:
+    """Bytes, microseconds, algorithm and bus bandwidth (decimal GB/s) of one rank's all-reduce.
+
+    The kernel starts when this rank arrives and ends for all together, so its time is transfer plus wait:
+    the last to arrive shows the shortest. AllReduce: busbw = algbw x 2 (n - 1) / n (nccl-tests).
+    """
+    size = int(job.nominal_s * 0.1 * ALGBW_GBS * 1e9)
+    exec_us = max(1, round((step.transfer_s[row] + step.wait_s[row]) * 1e6))
+    algbw = size / exec_us / 1e3
+    return size, exec_us, round(algbw, 6), round(algbw * 2 * (job.replicas - 1) / job.replicas, 6)
+
+
+def window(job: Job, step: Step, comm: str, node: str, rows: Sequence[int], cluster: str) -> CollectiveWindow:
+    """One communicator's ranks of one node over one step."""
+    timings = [timing(job, step, row) for row in rows]
+    return CollectiveWindow(
+        cluster=cluster,
+        ts_us=step.end_us,
+        job=step.job,
+        node=node,
+        comm=comm,
+        comm_size=job.replicas,
+        comm_nodes=_nodes(job, step.members[rows[0]]),
+        comm_name="dp",
+        rank=[step.members[row].dp for row in rows],
+        seq=[step.number] * len(rows),
+        coll=[COLLECTIVE] * len(rows),
+        bytes=[size for size, _, _, _ in timings],
+        exec_us=[float(exec_us) for _, exec_us, _, _ in timings],
+        algbw_gbs=[algbw for _, _, algbw, _ in timings],
+        busbw_gbs=[busbw for _, _, _, busbw in timings],
+        timing=["kernel_gpu"] * len(rows),
+    )
+
+
+def file_name(job: Job, member: Member) -> str:
+    """As the plug-in names a process's file."""
+    return f"{member.slot.node}-pid{pid(job.plan.name, job.attempt, member.rank)}.log"
+
+
+def record(job: Job, step: Step, row: int) -> str:
+    """One line of that file, without its newline."""
+    member = step.members[row]
+    size, exec_us, algbw, busbw = timing(job, step, row)
+    return json.dumps(
+        {
+            "header": {
+                "id": f"0x{job.communicator(member).lstrip('0')}",
+                "comm_name": "dp",
+                "rank": member.dp,
+                "n_ranks": job.replicas,
+                "nnodes": _nodes(job, member),
+            },
+            "metadata": {
+                "inspector_output_format_version": "v4.0",
+                "git_rev": "",
+                "rec_mechanism": "nccl_profiler_interface",
+                "dump_timestamp_us": step.end_us,
+                "hostname": member.slot.node,
+                "pid": pid(job.plan.name, job.attempt, member.rank),
+            },
+            "coll_perf": {
+                "coll": COLLECTIVE,
+                "coll_sn": step.number,
+                "coll_msg_size_bytes": size,
+                "coll_exec_time_us": exec_us,
+                "coll_timing_source": "kernel_gpu",
+                "coll_algobw_gbs": algbw,
+                "coll_busbw_gbs": busbw,
+            },
+        },
+        separators=(",", ":"),
+    )
+
+
+def _nodes(job: Job, member: Member) -> int:
+    """Nodes that the data-parallel group of a rank spans."""
+    return len({other.slot.node for other in job.members if (other.pp, other.tp) == (member.pp, member.tp)})

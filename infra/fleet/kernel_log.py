@@ -1,0 +1,69 @@
+"""Lines that the kernel prints, in the form of `journalctl -k -o short-iso-precise`."""
+
+from datetime import UTC, datetime, timedelta
+
+from infra.fleet.layout import GpuSlot
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+TEXTS: dict[int, tuple[str, ...]] = {
+    13: (
+        "Graphics SM Warp Exception on (GPC 2, TPC 5, SM 1): Out Of Range Address",
+        "Graphics Exception: ESR 0x51d730=0xc05000e 0x51d734=0x20 0x51d728=0x4c1eb72 0x51d72c=0x174",
+    ),
+    31: (
+        "Ch 00000010, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f60_1c000000. "
+        "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ",
+    ),
+    43: ("Ch 00000008",),
+    45: ("Ch 00000008",),
+    48: ("DBE (double bit error) ECC error detected on DRAM",),
+    62: ("2023b230 20238a3a 00000000 20238b08 20238a3a 20238b44 00000000 00000000",),
+    63: ("Row Remapper: New row marked for remapping, reset gpu to activate.",),
+    64: ("Row Remapper Error: (0x00000002eebc4100) - All reserved rows for bank are remapped",),
+    74: ("NVLink: fatal error detected on link 14(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",),
+    79: ("GPU has fallen off the bus.",),
+    94: ("Contained: CE User Channel (0x9). RST: No, D-RST: No",),
+    95: ("Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No",),
+    109: ("Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005",),
+    119: (
+        "Timeout after 45s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL) "
+        "(0x2080a0a6 0x8).",
+    ),
+    140: ("An uncorrectable ECC error detected (possible firmware handling failure) DRAM:1, LTC:0, MMU:0, PCIE:0",),
+}
+HAS_PROCESS = frozenset({13, 31, 43, 45, 94, 109})
+"""Codes that the driver prints with the process whose work was hit."""
+
+
+def line(ts_us: int, node: str, text: str) -> str:
+    """One journal line without its newline."""
+    when = EPOCH + timedelta(microseconds=ts_us)
+    return f"{when.strftime('%Y-%m-%dT%H:%M:%S.%f')}+00:00 {node} kernel: {text}"
+
+
+def xid(slot: GpuSlot, code: int, pid: int | None, text: str | None = None) -> list[str]:
+    """The texts of one XID, first line first. `pid` is the training process on that GPU, if any."""
+    who = f"pid={pid}, name=python3" if pid is not None and code in HAS_PROCESS else ("pid='<unknown>', name=<unknown>")
+    texts = (text,) if text is not None else TEXTS.get(code, ("Unknown error",))
+    return [f"NVRM: Xid (PCI:{slot.pci}): {code}, {who}, {text}" for text in texts]
+
+
+def lost(slot: GpuSlot) -> list[str]:
+    """A GPU that fell off the bus: XID 79, what the driver says of it, and the recovery it asks for."""
+    return [
+        *xid(slot, 79, None),
+        f"NVRM: GPU {slot.pci}.0: GPU has fallen off the bus.",
+        *xid(slot, 154, None, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"),
+    ]
+
+
+def uncorrectable(slot: GpuSlot, pid: int | None) -> list[str]:
+    """A contained uncorrectable error: found, marked for remapping, the program killed, a reset asked for."""
+    return [
+        *xid(slot, 48, None),
+        *xid(slot, 63, None),
+        *xid(slot, 94, pid),
+        *xid(slot, 45, pid),
+        *xid(slot, 154, None, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"),
+    ]

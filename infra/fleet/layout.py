@@ -1,0 +1,139 @@
+"""Who is where: nodes, GPUs, racks, switches and cables. A pure function of the fleet's sizes."""
+
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+
+from collectors.contract.fabric import Link
+from collectors.contract.gpu import Gpu
+
+HGX_BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
+"""PCI buses of the eight GPUs of a common HGX H100 board."""
+PORT_SPEED_GBPS = 400.0
+LANES = 8
+"""SONiC numbers ports by lanes: a 400G port takes eight."""
+LOSSLESS = (3,)
+NAMESPACE = uuid.UUID("6f1f3d5e-7a52-4c3c-9d0e-2b1a4c5d6e7f")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSlot:
+    """One GPU in one node."""
+
+    node: str
+    index: int
+    uuid: str
+    pci: str
+    model: str
+
+    @property
+    def name(self) -> str:
+        """`node/index`, as scenario files write it."""
+        return f"{self.node}/{self.index}"
+
+    def described(self, job: str | None) -> Gpu:
+        """As a scrape describes it."""
+        return Gpu(uuid=self.uuid, index=self.index, model=self.model, pci=self.pci, hpc_job=job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cable:
+    """A switch port and the NIC behind it. NIC i of a node serves GPU i and runs on rail i."""
+
+    device: str
+    port: str
+    row: int
+    """The port's place among the switch's ports."""
+    gpu: GpuSlot
+
+    @property
+    def name(self) -> str:
+        """`device/port`, as scenario files write it."""
+        return f"{self.device}/{self.port}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fleet's things by name."""
+
+    nodes: int
+    gpus: int
+    switches: int
+    racks: int
+    model: str
+
+    @cached_property
+    def node_names(self) -> tuple[str, ...]:
+        """`node-01`, `node-02`, ..."""
+        return tuple(f"node-{i:02d}" for i in range(1, self.nodes + 1))
+
+    @cached_property
+    def switch_names(self) -> tuple[str, ...]:
+        """`leaf-1`, `leaf-2`, ..."""
+        return tuple(f"leaf-{i}" for i in range(1, self.switches + 1))
+
+    @cached_property
+    def rack_nodes(self) -> dict[str, tuple[str, ...]]:
+        """Rack name -> its nodes, dealt in order."""
+        out: dict[str, list[str]] = {f"rack-{i}": [] for i in range(1, self.racks + 1)}
+        for place, node in enumerate(self.node_names):
+            out[f"rack-{place * self.racks // self.nodes + 1}"].append(node)
+        return {rack: tuple(nodes) for rack, nodes in out.items()}
+
+    @cached_property
+    def gpu_slots(self) -> dict[str, tuple[GpuSlot, ...]]:
+        """Node -> its GPUs in DCGM's order."""
+        return {node: tuple(self._slot(node, i) for i in range(self.gpus)) for node in self.node_names}
+
+    @cached_property
+    def gpu_by_name(self) -> dict[str, GpuSlot]:
+        """`node/index` -> GPU."""
+        return {slot.name: slot for slots in self.gpu_slots.values() for slot in slots}
+
+    @cached_property
+    def cables(self) -> dict[str, tuple[Cable, ...]]:
+        """Switch -> its cabled ports in order. Rail i goes to switch i modulo the number of switches."""
+        out: dict[str, list[Cable]] = {name: [] for name in self.switch_names}
+        for node in self.node_names:
+            for slot in self.gpu_slots[node]:
+                if not self.switches:
+                    continue
+                device = self.switch_names[slot.index % self.switches]
+                row = len(out[device])
+                out[device].append(Cable(device=device, port=f"Ethernet{row * LANES}", row=row, gpu=slot))
+        return {name: tuple(cables) for name, cables in out.items()}
+
+    @cached_property
+    def cable_by_name(self) -> dict[str, Cable]:
+        """`device/port` -> cable."""
+        return {cable.name: cable for cables in self.cables.values() for cable in cables}
+
+    def links(self, cluster: str, ts_us: int) -> list[Link]:
+        """Every cable as both ends tell it by LLDP: the switch's side."""
+        return [
+            Link(
+                cluster=cluster,
+                ts_us=ts_us,
+                device=cable.device,
+                port=cable.port,
+                far_device=cable.gpu.node,
+                far_port=f"rail{cable.gpu.index}",
+                far_kind="nic",
+                node=cable.gpu.node,
+                gpu_uuids=[cable.gpu.uuid],
+                rail=cable.gpu.index,
+                source="lldp",
+            )
+            for cables in self.cables.values()
+            for cable in cables
+        ]
+
+    def _slot(self, node: str, index: int) -> GpuSlot:
+        bus = HGX_BUSES[index] if index < len(HGX_BUSES) else f"{0x20 + index:02x}"
+        return GpuSlot(
+            node=node,
+            index=index,
+            uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",
+            pci=f"0000:{bus}:00",
+            model=self.model,
+        )

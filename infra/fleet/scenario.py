@@ -1,0 +1,197 @@
+"""A scenario file: a fleet, its jobs, and what goes wrong, with the truth about it."""
+
+import math
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from collectors.contract.errors import UserError
+from infra.fleet.fault import KINDS, Fault
+from infra.fleet.layout import Layout
+from infra.fleet.reading import Table
+
+
+class ScenarioError(UserError):
+    """A scenario that cannot be used; the text names the file, the key and what to write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPlan:
+    """One synchronous training job. The default shape is an 8B Llama-like model."""
+
+    name: str
+    nodes: tuple[str, ...]
+    tp: int = 2
+    pp: int = 1
+    step_s: float = 1.0
+    """Wished step time; whole sequences make the true one differ a little."""
+    mfu: float = 0.42
+    """Of a step without faults."""
+    params: float = 8.03e9
+    layers: int = 32
+    heads: int = 32
+    head_dim: int = 128
+    seq_len: int = 4096
+    dtype: str = "bf16"
+    microbatches: int = 8
+    checkpoint_every: int = 0
+    """Steps; 0: never."""
+    checkpoint_s: float = 2.0
+    start_s: float = 0.0
+    restart_s: float = 8.0
+    """From the failure of an attempt to the first step of the next."""
+    elastic: bool = True
+    """Goes on without a lost node if the rest can hold its parallel layout; else it ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What a fleet does for `seconds`."""
+
+    name: str
+    about: str = ""
+    seconds: float = 120.0
+    interval_s: float = 1.0
+    seed: int = 1
+    noise: float = 1.0
+    layout: Layout
+    jobs: tuple[JobPlan, ...] = ()
+    faults: tuple[Fault, ...] = field(default_factory=tuple)
+
+    def plan(self, job: str) -> JobPlan:
+        """The job of that name."""
+        return next(plan for plan in self.jobs if plan.name == job)
+
+
+def load(path: Path) -> Scenario:
+    """Read one file. Raises `ScenarioError` naming the file, the key and what is wrong with it."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as why:
+        raise ScenarioError(f"{path}: cannot be read: {why}") from why
+    return parse(text, str(path), path.stem)
+
+
+def named(text: str) -> Path:
+    """A path, or the name of a scenario that comes with Lockstep (`demo`)."""
+    path = Path(text)
+    own = Path(__file__).parent / "scenarios" / f"{text}.toml"
+    return own if not path.exists() and own.exists() else path
+
+
+def parse(text: str, where: str, name: str) -> Scenario:
+    """A scenario from TOML text. Raises `ScenarioError`."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as why:
+        raise ScenarioError(f"{where}: not TOML: {why}") from why
+    top = Table(document, where, "", ScenarioError)
+    fleet = top.table("fleet")
+    layout = Layout(
+        nodes=fleet.whole("nodes", 8, 1, 99),
+        gpus=fleet.whole("gpus", 8, 1, 16),
+        switches=fleet.whole("switches", 4, 0, 64),
+        racks=fleet.whole("racks", 2, 1, 99),
+        model=fleet.text("model", "NVIDIA H100 80GB HBM3"),
+    )
+    if layout.racks > layout.nodes:
+        raise fleet.wrong("racks", f"{layout.racks} racks for {layout.nodes} nodes; write {layout.nodes} or less")
+    jobs = tuple(_job(table, layout) for table in top.tables("jobs"))
+    _no_shared_nodes(jobs, top)
+    scenario = Scenario(
+        name=top.text("name", name),
+        about=top.text("about", ""),
+        seconds=top.number("seconds", 120.0, 1.0, 1e8),
+        interval_s=fleet.number("interval_s", 1.0, 0.1, 3600.0),
+        seed=fleet.whole("seed", 1, 0, 2**31),
+        noise=fleet.number("noise", 1.0, 0.0, 20.0),
+        layout=layout,
+        jobs=jobs,
+        faults=tuple(_fault(table, layout, jobs) for table in top.tables("faults")),
+    )
+    fleet.finish()
+    top.finish()
+    return scenario
+
+
+def _job(table: Table, layout: Layout) -> JobPlan:
+    plan = JobPlan(
+        name=table.text("name"),
+        nodes=tuple(table.one_of("nodes", item, layout.node_names) for item in table.texts("nodes")),
+        tp=table.whole("tp", 2, 1, 64),
+        pp=table.whole("pp", 1, 1, 64),
+        step_s=table.number("step_s", 1.0, 0.05, 3600.0),
+        mfu=table.number("mfu", 0.42, 0.01, 0.9),
+        params=table.number("params", 8.03e9, 1e6, 1e14),
+        layers=table.whole("layers", 32, 1, 1000),
+        heads=table.whole("heads", 32, 1, 1000),
+        head_dim=table.whole("head_dim", 128, 1, 1024),
+        seq_len=table.whole("seq_len", 4096, 1, 2**21),
+        dtype=table.text("dtype", "bf16"),
+        microbatches=table.whole("microbatches", 8, 1, 4096),
+        checkpoint_every=table.whole("checkpoint_every", 0, 0, 10**7),
+        checkpoint_s=table.number("checkpoint_s", 2.0, 0.0, 3600.0),
+        start_s=table.number("start_s", 0.0, 0.0, 1e8),
+        restart_s=table.number("restart_s", 8.0, 0.1, 1e6),
+        elastic=table.flag("elastic", True),
+    )
+    world = len(plan.nodes) * layout.gpus
+    if len(set(plan.nodes)) != len(plan.nodes):
+        raise table.wrong("nodes", "a node stands twice")
+    if world == 0 or world % (plan.tp * plan.pp):
+        raise table.wrong("tp", f"tp {plan.tp} x pp {plan.pp} does not divide the job's {world} GPUs")
+    table.finish()
+    return plan
+
+
+def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
+    name = table.one_of("kind", table.text("kind"), tuple(KINDS))
+    kind = KINDS[name]
+    target = table.one_of("target", table.text("target"), _targets(kind.target, layout, jobs))
+    code = table.whole("code", 0, 1, 1000) if name == "xid" else None
+    if name == "xid" and code == 0:
+        raise table.wrong("code", "missing; write the XID number")
+    page = table.flag("page", kind.page)
+    expect = tuple(table.texts("expect", list(kind.expect or ((f"xid_{code}",) if name == "xid" else ()))))
+    if page and not expect:
+        raise table.wrong("expect", "missing; write the cause words, one of which must be named")
+    from_s = table.number("from_s", 0.0, 0.0, 1e8)
+    fault = Fault(
+        kind=name,
+        target=target,
+        from_s=from_s,
+        to_s=table.number("to_s", math.inf, 0.0, math.inf),
+        size=table.number("size", kind.size, kind.low, kind.high),
+        code=code,
+        expect=expect,
+        page=page,
+        within_s=table.number("within_s", 60.0, 1.0, 1e7),
+    )
+    if fault.to_s <= fault.from_s:
+        raise table.wrong("to_s", f"{fault.to_s} is not after from_s {fault.from_s}")
+    table.finish()
+    return fault
+
+
+def _targets(kind: str, layout: Layout, jobs: tuple[JobPlan, ...]) -> tuple[str, ...]:
+    known: dict[str, Any] = {
+        "gpu": layout.gpu_by_name,
+        "node": layout.node_names,
+        "port": layout.cable_by_name,
+        "rack": layout.rack_nodes,
+        "job": [plan.name for plan in jobs],
+        "stage": [f"{plan.name}/stage-{i}" for plan in jobs for i in range(plan.pp)],
+    }
+    return tuple(known[kind])
+
+
+def _no_shared_nodes(jobs: tuple[JobPlan, ...], top: Table) -> None:
+    seen: dict[str, str] = {}
+    for plan in jobs:
+        for node in plan.nodes:
+            if node in seen:
+                raise top.wrong("jobs", f"{node} is given to both {seen[node]} and {plan.name}")
+            seen[node] = plan.name
+    if len({plan.name for plan in jobs}) != len(jobs):
+        raise top.wrong("jobs", "two jobs have one name")

@@ -1,0 +1,234 @@
+"""The fleet in virtual time: every message that its collectors would write, in time order."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from collectors.contract.beat import Beat
+from collectors.contract.fabric import Port, PortScrape
+from collectors.contract.gpu import GpuScrape
+from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from collectors.contract.topics import (
+    COLLECTOR_BEATS,
+    FABRIC_LINKS,
+    FABRIC_SCRAPES,
+    GPU_SCRAPES,
+    JOB_EVENTS,
+    JOB_PLACEMENTS,
+    JOB_STEPS,
+    KERNEL_EVENTS,
+    NCCL_WINDOWS,
+)
+from infra.fleet import exporter
+from infra.fleet.inspector import window
+from infra.fleet.job import Step, pid
+from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
+from infra.fleet.lines import kernel_event
+from infra.fleet.port import COUNTERS
+from infra.fleet.scenario import Scenario
+from infra.fleet.world import Happening, KernelLine, World
+
+Pair = tuple[Topic[Any], Message]
+DEFAULT_START_US = 1_790_000_000_000_000
+"""A fixed moment, so that two runs agree to the byte."""
+HEARTBEAT_S = 10.0
+
+
+def messages(
+    scenario: Scenario,
+    *,
+    start_us: int = DEFAULT_START_US,
+    seconds: float | None = None,
+    cluster: str = "default",
+) -> Iterator[Pair]:
+    """All messages of the contract that the scenario brings about in `seconds` (default: the scenario's)."""
+    world = World(scenario, start_us, cluster)
+    for link in world.layout.links(cluster, start_us):
+        yield FABRIC_LINKS, link
+    step_us = round(scenario.interval_s * 1e6)
+    end_us = start_us + round((scenario.seconds if seconds is None else seconds) * 1e6)
+    beat_us = start_us
+    for tick_us in range(start_us, end_us + 1, step_us):
+        for happening in world.advance(tick_us):
+            yield from seen(world, happening)
+        yield from sweep(world)
+        if tick_us >= beat_us:
+            beat_us += round(HEARTBEAT_S * 1e6)
+            yield from heartbeats(world)
+
+
+def seen(world: World, happening: Happening) -> Iterator[Pair]:
+    """What collectors make of one happening; nothing gets out of a silent node."""
+    if isinstance(happening, JobEvent):
+        if happening.kind == "placed":
+            yield JOB_PLACEMENTS, happening
+        yield JOB_EVENTS, happening
+    elif isinstance(happening, KernelLine):
+        if not world.silent(happening.node):
+            for event in kernel_event(happening, world.cluster):
+                yield KERNEL_EVENTS, event
+    else:
+        for node in dict.fromkeys(member.slot.node for member in happening.members):
+            if not world.silent(node):
+                yield JOB_STEPS, report(happening, node, world.cluster)
+        for made in windows(world, happening):
+            yield NCCL_WINDOWS, made
+
+
+def sweep(world: World) -> Iterator[Pair]:
+    """One sweep of every collector over every target, with its beats."""
+    now, cluster = world.now_us, world.cluster
+    for node in world.layout.node_names:
+        quiet = world.silent(node)
+        if not quiet:
+            yield GPU_SCRAPES, gpu_scrape(world, node)
+        yield COLLECTOR_BEATS, _beat(world, "dcgm", node, not quiet)
+        if not quiet:
+            yield (
+                COLLECTOR_BEATS,
+                Beat(
+                    cluster=cluster,
+                    ts_us=now,
+                    collector=f"steps@{node}",
+                    source="steps",
+                    subject=node,
+                    interval_s=world.scenario.interval_s,
+                ),
+            )
+            yield (
+                COLLECTOR_BEATS,
+                Beat(
+                    cluster=cluster,
+                    ts_us=now,
+                    collector=f"kernel@{node}",
+                    source="kernel",
+                    subject=node,
+                    interval_s=world.scenario.interval_s,
+                ),
+            )
+    for device in world.layout.switch_names:
+        yield FABRIC_SCRAPES, port_scrape(world, device)
+        yield COLLECTOR_BEATS, _beat(world, "gnmi", device, True)
+
+
+def gpu_scrape(world: World, node: str) -> GpuScrape:
+    """The node's exporter page as its collector reads it."""
+    pairs = world.seen(node)
+    return GpuScrape(
+        cluster=world.cluster,
+        ts_us=world.now_us,
+        node=node,
+        gpus=[slot.described(gpu.job) for slot, gpu in pairs],
+        columns=exporter.columns([gpu for _, gpu in pairs]),
+        labels={"driver_version": exporter.DRIVER_VERSION},
+    )
+
+
+def port_columns(world: World, device: str) -> dict[str, list[int]]:
+    """Canonical counter -> one value per port of the switch."""
+    rows = [world.ports[cable.name].values for cable in world.layout.cables[device]]
+    return {name: [row[i] for row in rows] for i, name in enumerate(COUNTERS)}
+
+
+def port_scrape(world: World, device: str) -> PortScrape:
+    """The switch's counters as its collector reads them."""
+    return PortScrape(
+        cluster=world.cluster,
+        ts_us=world.now_us,
+        device=device,
+        epoch="1",
+        ports=[
+            Port(
+                name=cable.port,
+                speed_gbps=PORT_SPEED_GBPS,
+                link_layer="ethernet",
+                lossless=list(LOSSLESS),
+                oper_up=True,
+            )
+            for cable in world.layout.cables[device]
+        ],
+        columns={name: list(row) for name, row in port_columns(world, device).items()},
+    )
+
+
+def report(step: Step, node: str, cluster: str) -> StepReport:
+    """One node's ranks over one step."""
+    rows = [row for row, member in enumerate(step.members) if member.slot.node == node]
+
+    def column(values: list[float]) -> list[float | None]:
+        return [values[row] for row in rows]
+
+    return StepReport(
+        cluster=cluster,
+        ts_us=step.end_us,
+        job=step.job,
+        attempt=step.attempt,
+        node=node,
+        rank=[step.members[row].rank for row in rows],
+        step=[step.number] * len(rows),
+        phase=[step.phase] * len(rows),
+        start_us=[step.start_us] * len(rows),
+        step_s=[step.step_s] * len(rows),
+        compute_s=column(step.compute_s),
+        wait_s=column(step.wait_s),
+        transfer_s=column(step.transfer_s),
+        data_s=column(step.data_s),
+        checkpoint_s=[step.checkpoint_s] * len(rows),
+        cpu_s=column(step.cpu_s),
+        tokens=[step.tokens] * len(rows),
+        sum_sq_len=[step.sum_sq_len[row] for row in rows],
+    )
+
+
+def windows(world: World, step: Step) -> Iterable[CollectiveWindow]:
+    """The gradient all-reduce of a step, per communicator and node."""
+    run = world.runs[step.job]
+    job = run.job
+    if job is None or job.members is not step.members:
+        return
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, member in enumerate(step.members):
+        if not world.silent(member.slot.node):
+            groups.setdefault((job.communicator(member), member.slot.node), []).append(row)
+    for (comm, node), rows in groups.items():
+        yield window(job, step, comm, node, rows, world.cluster)
+
+
+def heartbeats(world: World) -> Iterator[Pair]:
+    """Every rank that is alive says so, a hung one too."""
+    for run in world.runs.values():
+        if run.job is None:
+            continue
+        for member in run.job.members:
+            node = member.slot.node
+            if not world.silent(node):
+                yield (
+                    JOB_EVENTS,
+                    JobEvent(
+                        cluster=world.cluster,
+                        ts_us=world.now_us,
+                        job=run.plan.name,
+                        attempt=run.attempt,
+                        kind="heartbeat",
+                        step=run.next_step,
+                        rank=member.rank,
+                        node=node,
+                        pid=pid(run.plan.name, run.attempt, member.rank),
+                    ),
+                )
+
+
+def _beat(world: World, source: str, subject: str, ok: bool) -> Beat:
+    return Beat(
+        cluster=world.cluster,
+        ts_us=world.now_us,
+        collector=f"{source}@simulation",
+        source=source,
+        target=f"simulated://{subject}",
+        subject=subject,
+        ok=ok,
+        messages=int(ok),
+        interval_s=world.scenario.interval_s,
+        error=None if ok else "no answer",
+    )

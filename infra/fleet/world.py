@@ -1,0 +1,233 @@
+"""The fleet in time: GPUs, ports and jobs moved on together, and what is to be seen of them."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec import structs
+
+from collectors.contract.job import JobEvent
+from infra.fleet import kernel_log
+from infra.fleet.fault import Fault
+from infra.fleet.gpu import CALM, IDLE, Gpu, Stress
+from infra.fleet.job import ALGBW_GBS, TRANSFER_SHARE, Job, Member, RankStress, Step, pid
+from infra.fleet.layout import GpuSlot
+from infra.fleet.noise import stream
+from infra.fleet.port import Port
+from infra.fleet.run import Run
+from infra.fleet.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A line in a node's kernel log."""
+
+    ts_us: int
+    node: str
+    text: str
+
+
+Happening = Step | KernelLine | JobEvent
+FAULTS_FIRST, THEN_JOBS, THEN_TICKS = 0, 1, 2
+
+
+class World:
+    """Everything of one scenario. Time goes on only by `advance`; the same calls give the same fleet."""
+
+    def __init__(self, scenario: Scenario, start_us: int, cluster: str = "default") -> None:
+        self.scenario = scenario
+        self.layout = scenario.layout
+        self.start_us = start_us
+        self.cluster = cluster
+        self.now_us = start_us
+        noise, seed = scenario.noise, scenario.seed
+        self.gpus = {name: Gpu(stream(seed, "gpu", name), noise) for name in self.layout.gpu_by_name}
+        self.ports = {name: Port(stream(seed, "port", name), noise) for name in self.layout.cable_by_name}
+        self.runs = {plan.name: Run(plan=plan) for plan in scenario.jobs}
+        self.lost: frozenset[str] = frozenset()
+        """Names of GPUs that are off the bus."""
+        self._by_target: dict[str, list[Fault]] = defaultdict(list)
+        self._run_of: dict[str, Run] = {node: self.runs[plan.name] for plan in scenario.jobs for node in plan.nodes}
+        self._rack_of = {node: rack for rack, nodes in self.layout.rack_nodes.items() for node in nodes}
+        self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
+        self._queue: list[tuple[int, int, int, Callable[[], Iterator[Happening]]]] = []
+        self._order = 0
+        for fault in scenario.faults:
+            self._by_target[fault.target].append(fault)
+            self._at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
+            if fault.kind == "gpu_lost" and fault.to_s < scenario.seconds:
+                self._at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
+        for plan in scenario.jobs:
+            run = self.runs[plan.name]
+            run.held = frozenset(plan.nodes)
+            self._at(self._us(plan.start_s), THEN_JOBS, partial(self._begin, run))
+        self._at(start_us, THEN_TICKS, self._tick)
+
+    def next_us(self) -> int:
+        """When something happens next."""
+        return self._queue[0][0]
+
+    def advance(self, to_us: int) -> list[Happening]:
+        """Let time go on to `to_us`, inclusive; what happened, in order."""
+        out: list[Happening] = []
+        while self._queue[0][0] <= to_us:
+            at, _, _, act = heapq.heappop(self._queue)
+            self.now_us = at
+            out.extend(act())
+        self.now_us = max(self.now_us, to_us)
+        return out
+
+    def silent(self, node: str) -> bool:
+        """Whether nothing of a node reaches its collectors now."""
+        return any(fault.kind == "node_silent" for fault in self._active(node))
+
+    def seen(self, node: str) -> list[tuple[GpuSlot, Gpu]]:
+        """The GPUs that a node's exporter sees, in order."""
+        return [(slot, self.gpus[slot.name]) for slot in self.layout.gpu_slots[node] if slot.name not in self.lost]
+
+    def _us(self, at_s: float) -> int:
+        return self.start_us + round(at_s * 1e6)
+
+    @property
+    def _now_s(self) -> float:
+        return (self.now_us - self.start_us) / 1e6
+
+    def _at(self, us: int, rank: int, act: Callable[[], Iterator[Happening]]) -> None:
+        self._order += 1
+        heapq.heappush(self._queue, (us, rank, self._order, act))
+
+    def _active(self, target: str) -> list[Fault]:
+        faults = self._by_target.get(target)
+        return [fault for fault in faults if fault.active(self._now_s)] if faults else []
+
+    def _tick(self) -> Iterator[Happening]:
+        dt_s = self.scenario.interval_s
+        for node, slots in self.layout.gpu_slots.items():
+            run = self._run_of.get(node)
+            braked = self._active(self._rack_of[node])
+            for slot in slots:
+                faults = self._active(slot.name)
+                stress = _stress(faults, braked) if faults or braked else CALM
+                if slot.name not in self.lost:
+                    self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
+        for name, port in self.ports.items():
+            rate = self._rate(self.layout.cable_by_name[name].gpu)
+            drops = sum(fault.size for fault in self._active(name)) if rate > 0.0 else 0.0
+            port.tick(dt_s, rate, drops)
+        self._at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
+        return iter(())
+
+    def _rate(self, slot: GpuSlot) -> float:
+        """Bytes a second that the NIC of a GPU sends, on average."""
+        run = self._run_of.get(slot.node)
+        if run is None or run.job is None or run.flight is None or run.hung or slot.name not in run.places:
+            return 0.0
+        return ALGBW_GBS * 1e9 * TRANSFER_SHARE * run.job.nominal_s / run.flight.step_s
+
+    def _rank_stress(self, run: Run, member: Member) -> RankStress:
+        name = member.slot.name
+        cable = self._cable_of.get(name)
+        return RankStress(
+            clock=self.gpus[name].clock_share,
+            stage=sum(f.size for f in self._active(f"{run.plan.name}/stage-{member.pp}")),
+            host=sum(f.size for f in self._active(member.slot.node) if f.kind == "slow_host"),
+            drops_per_s=sum(f.size for f in self._active(cable)) if cable is not None else 0.0,
+        )
+
+    def _begin(self, run: Run) -> Iterator[Happening]:
+        """First attempt, or the next one after a failure."""
+        slots = run.slots(self.layout, self.lost)
+        if not slots:
+            run.ended, run.held = True, frozenset()
+            run.attempt = max(run.attempt, 0)
+            yield structs.replace(run.event("ended", self.now_us, self.cluster), state="node_fail")
+            return
+        first = run.attempt < 0
+        seed, noise = self.scenario.seed, self.scenario.noise
+        run.begin(Job(run.plan, slots, seed, noise, run.attempt + 1))
+        if not first:
+            yield run.event("restarted", self.now_us, self.cluster)
+        yield run.event("placed", self.now_us, self.cluster)
+        if first:
+            yield run.event("started", self.now_us, self.cluster)
+        self._launch(run)
+
+    def _launch(self, run: Run) -> None:
+        """Start the next step of the running attempt."""
+        job = run.job
+        if job is None:
+            return
+        spread = sum(f.size for f in self._active(run.plan.name) if f.kind == "data_imbalance")
+        step = job.step(run.next_step, self.now_us, lambda member: self._rank_stress(run, member), spread)
+        run.flight = step
+        self._at(step.end_us, THEN_JOBS, partial(self._land, run, step))
+
+    def _land(self, run: Run, step: Step) -> Iterator[Happening]:
+        """A step's end; a hang holds it up, a dead attempt has none."""
+        if run.flight is not step:
+            return
+        hangs = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        if hangs:
+            run.hung = True
+            until = max(fault.to_s for fault in hangs)
+            if until < self.scenario.seconds:
+                late_s = until - self._now_s
+                step.step_s = round(step.step_s + late_s, 6)
+                step.wait_s = [round(wait + late_s, 6) for wait in step.wait_s]
+                self._at(step.end_us, THEN_JOBS, partial(self._land, run, step))
+            return
+        run.hung = False
+        run.next_step = step.number + 1
+        yield step
+        if step.phase == "checkpoint":
+            yield run.saved(step, self.cluster)
+        self._launch(run)
+
+    def _kill(self, run: Run, reason: str) -> None:
+        """The attempt dies; another begins after the plan's pause."""
+        if run.job is None:
+            return
+        run.reason = reason
+        run.job = run.flight = None
+        run.places = {}
+        self._at(self.now_us + round(run.plan.restart_s * 1e6), THEN_JOBS, partial(self._begin, run))
+
+    def _strike(self, fault: Fault) -> Iterator[Happening]:
+        """What a fault does at its start, beyond what it does for as long as it lasts."""
+        slot = self.layout.gpu_by_name.get(fault.target)
+        if slot is None:
+            return
+        run = self._run_of.get(slot.node)
+        row = run.places.get(slot.name) if run is not None else None
+        process = pid(run.plan.name, run.attempt, row) if run is not None and row is not None else None
+        texts: list[str] = []
+        if fault.kind == "xid" and fault.code is not None:
+            texts = kernel_log.xid(slot, fault.code, process) * int(fault.size)
+            self.gpus[slot.name].xid = fault.code
+        elif fault.kind == "gpu_lost":
+            texts = kernel_log.lost(slot)
+            self.lost |= {slot.name}
+        elif fault.kind == "ecc_uncorrectable":
+            texts = kernel_log.uncorrectable(slot, process)
+            self.gpus[slot.name].uncorrectable(int(fault.size))
+            self.gpus[slot.name].xid = 45
+        for place, text in enumerate(texts):
+            yield KernelLine(self.now_us + 150 * place, slot.node, text)
+        if fault.kind in ("gpu_lost", "ecc_uncorrectable") and run is not None and row is not None:
+            self._kill(run, f"{fault.name}: a rank died")
+
+    def _mend(self, fault: Fault) -> Iterator[Happening]:
+        """A lost GPU comes back after its node was restarted."""
+        self.lost -= {fault.target}
+        self.gpus[fault.target].reset()
+        return iter(())
+
+
+def _stress(faults: list[Fault], braked: list[Fault]) -> Stress:
+    return Stress(
+        thermal=max((f.size for f in faults if f.kind == "thermal_throttle"), default=0.0),
+        brake=max((f.size for f in braked if f.kind == "power_brake"), default=0.0),
+        sbe_per_s=sum(f.size for f in faults if f.kind == "ecc_growth"),
+    )
