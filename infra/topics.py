@@ -1,5 +1,7 @@
 """Every topic of the contract, and whether a cluster has them as the contract says."""
 
+import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ ALL_TOPICS: tuple[Topic[Any], ...] = COLLECTOR_TOPICS + STREAM_TOPICS
 BY_NAME: dict[str, Topic[Any]] = {topic.name: topic for topic in ALL_TOPICS}
 
 TIMEOUT_S = 15.0
+SETTLE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,12 @@ def admin_client(client: KafkaClient) -> "AdminClient":
     return AdminClient({**client.librdkafka(), "log_level": 0, "socket.timeout.ms": int(TIMEOUT_S * 1000)})
 
 
-def existing(admin: "AdminClient") -> dict[str, int]:
+def existing(admin: "AdminClient", timeout_s: float = TIMEOUT_S) -> dict[str, int]:
     """Topic -> partitions. Raises `UserError` when the cluster does not answer."""
     from confluent_kafka import KafkaException
 
     try:
-        found = admin.list_topics(timeout=TIMEOUT_S).topics
+        found = admin.list_topics(timeout=timeout_s).topics
     except KafkaException as why:
         raise UserError(f"Kafka does not answer: {why.args[0].str()}; is LOCKSTEP_KAFKA right?") from why
     return {name: len(meta.partitions) for name, meta in found.items()}
@@ -108,8 +111,22 @@ def differences(admin: "AdminClient", topics: Iterable[Topic[Any]]) -> list[Diff
     return found
 
 
-def apply(admin: "AdminClient", found: Iterable[Difference]) -> None:
-    """Mend differences of topics that exist. Raises `UserError` naming the topic."""
+def apply(admin: "AdminClient", topics: Iterable[Topic[Any]]) -> list[Difference]:
+    """Alter topics that exist to what the contract says; returns what still differs.
+
+    Waits a moment until the brokers tell of the change. Raises `UserError` naming a topic that was refused.
+    """
+    topics = list(topics)
+    for difference in differences(admin, topics):
+        if difference.what != "topic" and difference.can_apply:
+            _mend(admin, difference)
+    deadline = time.monotonic() + SETTLE_S
+    while any(d.can_apply for d in (left := differences(admin, topics))) and time.monotonic() < deadline:
+        threading.Event().wait(0.2)
+    return left
+
+
+def _mend(admin: "AdminClient", difference: Difference) -> None:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import (
         AlterConfigOpType,
@@ -119,17 +136,14 @@ def apply(admin: "AdminClient", found: Iterable[Difference]) -> None:
         ResourceType,
     )
 
-    for difference in found:
-        if difference.what == "topic" or not difference.can_apply:
-            continue
-        if difference.what == "partitions":
-            futures = list(admin.create_partitions([NewPartitions(difference.topic, int(difference.should))]).values())
-        else:
-            entry = ConfigEntry(difference.what, difference.should, incremental_operation=AlterConfigOpType.SET)
-            resource = ConfigResource(ResourceType.TOPIC, difference.topic, incremental_configs=[entry])
-            futures = list(admin.incremental_alter_configs([resource]).values())
-        for future in futures:
-            try:
-                future.result()
-            except KafkaException as why:
-                raise UserError(f"{difference.topic}: {difference.what}: {why.args[0].str()}") from why
+    if difference.what == "partitions":
+        futures = list(admin.create_partitions([NewPartitions(difference.topic, int(difference.should))]).values())
+    else:
+        entry = ConfigEntry(difference.what, difference.should, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, difference.topic, incremental_configs=[entry])
+        futures = list(admin.incremental_alter_configs([resource]).values())
+    for future in futures:
+        try:
+            future.result()
+        except KafkaException as why:
+            raise UserError(f"{difference.topic}: {difference.what}: {why.args[0].str()}") from why

@@ -28,8 +28,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"created {name}")
     found = differences(admin, ALL_TOPICS)
     if found and args.apply:
-        apply(admin, found)
-        left = differences(admin, ALL_TOPICS)
+        left = apply(admin, ALL_TOPICS)
         for difference in found:
             if difference not in left:
                 print(f"altered {difference.topic}: {difference.what} {difference.is_} -> {difference.should}")
