@@ -121,8 +121,10 @@ def apply(admin: "AdminClient", topics: Iterable[Topic[Any]]) -> list[Difference
         if difference.what != "topic" and difference.can_apply:
             _mend(admin, difference)
     deadline = time.monotonic() + SETTLE_S
-    while any(d.can_apply for d in (left := differences(admin, topics))) and time.monotonic() < deadline:
+    left = differences(admin, topics)
+    while any(d.can_apply for d in left) and time.monotonic() < deadline:
         threading.Event().wait(0.2)
+        left = differences(admin, topics)
     return left
 
 
