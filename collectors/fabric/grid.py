@@ -1,0 +1,227 @@
+"""The cells of one device: rows of ports, columns of counters, cut into a `PortScrape` when a round is in."""
+
+import re
+from collections.abc import Callable
+
+from collectors.contract.fabric import CounterForm, Port, PortScrape
+from collectors.fabric.reading import Raw, Reader, Unreadable, Value, gbps, reader
+from collectors.fabric.series import DEVICE_ROW, PART_PREFIXES, Series, Site
+
+FOREVER = -1
+UP = 1
+"""IF-MIB ifOperStatus."""
+
+_MARKERS = {"device_boot_time": "boot", "port_counters_last_clear": "clear"}
+"""What the epoch is made of, where a device tells it."""
+
+
+class Cell:
+    """One value with its stamp: device time in nanoseconds, and the round in which it came."""
+
+    __slots__ = ("reader", "series", "stamp", "value")
+
+    def __init__(self, series: Series, read: Reader) -> None:
+        self.value: Value = None
+        self.stamp: tuple[int, int] = (0, 0)
+        self.series = series
+        self.reader = read
+
+
+class _Facts:
+    """Cells that say something of the port itself."""
+
+    __slots__ = ("speed", "state")
+
+    def __init__(self) -> None:
+        self.speed: Cell | None = None
+        self.state: Cell | None = None
+
+    def told(self) -> tuple[Value, Value]:
+        """Speed and operational state as they stand."""
+        return self.speed and self.speed.value, self.state and self.state.value
+
+
+class _Column:
+    """Cells parallel to the rows; None where a row never had the value."""
+
+    __slots__ = ("cells", "life")
+
+    def __init__(self, rows: int, life: int) -> None:
+        self.cells: list[Cell | None] = [None] * rows
+        self.life = life
+
+
+class Grid:
+    """Learns series as they come and keeps the last value of each.
+
+    A value that is sent every interval and has not come for three of them is no longer known: None.
+    `keep_ignored` keeps under `named` what the tables say to ignore, and the lesser of twins.
+    """
+
+    def __init__(self, *, site: Site, interval_us: int = 0, keep_ignored: bool = False) -> None:
+        self._site = site
+        self._interval_us = interval_us
+        self._keep_ignored = keep_ignored
+        self._cells: dict[Series, Cell] = {}
+        self._dirty = False
+        self.round = 1
+        self.errors: dict[str, str] = {}
+        self._rows: list[str] = []
+        self._facts: list[_Facts] = []
+        self._markers: dict[str, list[Cell]] = {}
+        self._told: list[tuple[Value, Value]] = []
+        self._ports: list[Port] = []
+        self._columns: dict[str, _Column] = {}
+        self._named: dict[str, _Column] = {}
+        self._forms: dict[str, CounterForm] = {}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def cell(self, series: Series) -> Cell:
+        """The cell of a series, learned when new."""
+        if (cell := self._cells.get(series)) is None:
+            cell = self._cells[series] = Cell(series, reader(series.counter)[0])
+            self._dirty = True
+        return cell
+
+    def put(self, cell: Cell, raw: Raw, stamp: tuple[int, int]) -> None:
+        """Read a value into its cell. One that cannot be read is None, and said so in `errors`."""
+        try:
+            cell.value = None if raw is None else cell.reader(raw)
+        except Unreadable as why:
+            cell.value = None
+            self.errors[cell.series.column] = f"{cell.series.row}: {why}"[:200]
+        cell.stamp = stamp
+
+    def drop(self, gone: Callable[[Series], bool]) -> int:
+        """Forget what the device deleted; a row with nothing left goes too. Returns the number of cells."""
+        dead = [series for series in self._cells if gone(series)]
+        for series in dead:
+            self._cells.pop(series).value = None
+        self._dirty = self._dirty or bool(dead)
+        return len(dead)
+
+    def cut(self, device: str, ts_us: int, *, cluster: str, baseline: bool = False) -> PortScrape:
+        """All rows as they stand, and on to the next round."""
+        if self._dirty:
+            self._lay_out()
+        scrape = PortScrape(
+            cluster=cluster,
+            device=device,
+            ts_us=ts_us,
+            epoch=self._epoch(),
+            ports=self._present_ports(),
+            columns={name: self._numbers(column) for name, column in self._columns.items()},
+            forms=self._forms,
+            named={name: self._values(column) for name, column in self._named.items()},
+            baseline=baseline,
+            errors=self.errors,
+        )
+        self.errors = {}
+        self.round += 1
+        return scrape
+
+    def _epoch(self) -> str:
+        """Changes when the device boots or its counters are cleared, where it tells."""
+        parts = []
+        for canonical, cells in self._markers.items():
+            known = [cell.value for cell in cells if isinstance(cell.value, int)]
+            if known:
+                parts.append(f"{_MARKERS[canonical]}:{max(known)}")
+        return "/".join(parts)
+
+    def _present_ports(self) -> list[Port]:
+        told = [facts.told() for facts in self._facts]
+        if told != self._told or len(self._ports) != len(self._rows):
+            self._told = told
+            self._ports = [self._port(name, *pair) for name, pair in zip(self._rows, told, strict=True)]
+        return self._ports
+
+    def _port(self, name: str, speed: Value, state: Value) -> Port:
+        if not _is_port(name):
+            return Port(name=name)
+        return Port(
+            name=name,
+            speed_gbps=gbps(speed),
+            oper_up=state == UP if isinstance(state, int) else None,
+            link_layer="ethernet",
+            lossless=None if self._site.lossless is None else list(self._site.lossless),
+        )
+
+    def _numbers(self, column: _Column) -> list[int | float | None]:
+        oldest = self._oldest(column)
+        return [
+            cell.value if cell is not None and cell.stamp[1] >= oldest else None  # type: ignore[misc]
+            for cell in column.cells
+        ]
+
+    def _values(self, column: _Column) -> list[Value]:
+        oldest = self._oldest(column)
+        return [cell.value if cell is not None and cell.stamp[1] >= oldest else None for cell in column.cells]
+
+    def _oldest(self, column: _Column) -> int:
+        return 0 if column.life == FOREVER else self.round - column.life
+
+    def _lay_out(self) -> None:
+        """Rows in natural order; of twins the best-ranked one holds the column, the others are `named`."""
+        self._columns, self._named, self._forms, self._markers = {}, {}, {}, {}
+        names = sorted({s.row for s in self._cells if self._kept(s)}, key=_natural)
+        rows = {name: number for number, name in enumerate(names)}
+        facts: list[_Facts] = [_Facts() for _ in names]
+        for series, cell in sorted(self._cells.items(), key=lambda item: _rank(item[0])):
+            if not self._kept(series):
+                continue
+            row, (_, is_number) = rows[series.row], reader(series.counter)
+            place = self._columns if is_number else self._named
+            column = self._column(place, series.column, series, len(rows))
+            if column.cells[row] is not None:
+                if not self._keep_ignored:
+                    continue
+                column = self._column(self._named, series.native, series, len(rows))
+            elif is_number:
+                self._note_form(series)
+            column.cells[row] = cell
+            canonical = series.counter.canonical if series.counter is not None else None
+            if canonical == "port_speed_id":
+                facts[row].speed = facts[row].speed or cell
+            elif canonical == "port_oper_state":
+                facts[row].state = cell
+            elif canonical in _MARKERS:
+                self._markers.setdefault(canonical, []).append(cell)
+        self._rows, self._facts, self._told = names, facts, []
+        self._dirty = False
+
+    def _kept(self, series: Series) -> bool:
+        return self._keep_ignored or series.counter is None or not series.counter.ignored
+
+    def _column(self, place: dict[str, _Column], name: str, series: Series, rows: int) -> _Column:
+        if (column := place.get(name)) is None:
+            sent = series.every.sent_us
+            if sent is None or not self._interval_us:
+                life = FOREVER
+            else:
+                life = 3 * max(1, -(-sent // self._interval_us))
+            column = place[name] = _Column(rows, life)
+        return column
+
+    def _note_form(self, series: Series) -> None:
+        counter, every = series.counter, series.every
+        if counter is None:
+            return
+        slowest = max((n for n in (every.sent_us, every.refresh_us) if n is not None), default=0)
+        slower = slowest if slowest > self._interval_us else None
+        if counter.kind != "counter" or counter.bits != 64 or slower is not None:
+            self._forms[series.column] = CounterForm(kind=counter.kind, bits=counter.bits, refresh_us=slower)
+
+
+def _is_port(row: str) -> bool:
+    return row != DEVICE_ROW and not row.startswith(PART_PREFIXES)
+
+
+def _rank(series: Series) -> tuple[int, int]:
+    return series.counter.rank if series.counter is not None else (0, 0)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

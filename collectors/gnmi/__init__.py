@@ -1,0 +1,1 @@
+"""Switches over gNMI: subscription, decoding, reconnection."""

@@ -1,0 +1,1 @@
+"""SONiC: the counters database, from gNMI or from a dump."""
