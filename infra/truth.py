@@ -1,0 +1,98 @@
+"""Which parts a fault is on, and which it holds up: names to compare with the subject of an incident."""
+
+from dataclasses import dataclass
+
+from infra.fleet.fault import KINDS, Fault
+from infra.fleet.job import Job, Member
+from infra.fleet.layout import GpuSlot
+from infra.fleet.scenario import JobPlan, Scenario
+from streams.contract import Incident
+
+KILLS = frozenset({"gpu_lost", "ecc_uncorrectable", "job_hang", "node_silent"})
+"""Kinds that stop a whole job, or its reports: every rank of it is held up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Names of the form `kind:id`."""
+
+    own: frozenset[str]
+    held_up: frozenset[str]
+    silenced: frozenset[str] = frozenset()
+    """What falls silent with it; excuses nothing but silence."""
+
+
+def parts(incident: Incident) -> frozenset[str]:
+    """The names of the part that an incident blames. Not of the node around it: that would excuse too much."""
+    s = incident.subject
+    names = {f"{s.kind}:{s.id}"}
+    if s.gpu_uuid is not None:
+        names.add(f"gpu:{s.gpu_uuid}")
+    if s.node is not None and s.pci is not None:
+        names.add(f"gpu:{s.node}/{s.pci}")
+    if s.kind == "rank" and len(incident.gpus) == 1:
+        # Rank numbers move when a job goes on without a node; the GPU does not.
+        names = {f"gpu:{incident.gpus[0]}"}
+    if s.kind == "collector":
+        names.add(f"node:{s.id.partition('@')[2].partition(':')[0]}")
+    return frozenset(names)
+
+
+def reach(fault: Fault, scenario: Scenario) -> Reach:
+    """Where a fault is, and what it holds up."""
+    layout, target = scenario.layout, fault.target
+    own: set[str] = set()
+    held: set[str] = set()
+    kind = KINDS[fault.kind].target
+    if kind == "gpu":
+        slot = layout.gpu_by_name[target]
+        own |= _gpu(slot, scenario)
+        held |= {f"node:{slot.node}"} | _jobs_on((slot.node,), scenario)
+    elif kind in ("node", "rack"):
+        nodes = layout.rack_nodes[target] if kind == "rack" else (target,)
+        for node in nodes:
+            own.add(f"node:{node}")
+            for slot in layout.gpu_slots[node]:
+                own |= _gpu(slot, scenario)
+        held |= _jobs_on(nodes, scenario)
+    elif kind == "port":
+        cable = layout.cable_by_name[target]
+        own |= {f"port:{target}", f"port:{cable.gpu.node}/rail{cable.gpu.index}"}
+        held |= _gpu(cable.gpu, scenario) | {f"node:{cable.gpu.node}", f"device:{cable.device}"}
+        held |= _jobs_on((cable.gpu.node,), scenario)
+    else:
+        name, _, stage = target.partition("/stage-")
+        plan = scenario.plan(name)
+        own.add(f"job:{name}")
+        for member in _members(plan, scenario):
+            if not stage or member.pp == int(stage):
+                own |= {f"rank:{name}/{member.rank}", f"gpu:{member.slot.uuid}"}
+    stopped = {name for name in own | held if name.startswith("job:")} if fault.kind in KILLS else set()
+    return Reach(
+        own=frozenset(own),
+        held_up=frozenset(held - own),
+        silenced=frozenset(
+            name
+            for plan in scenario.jobs
+            if f"job:{plan.name}" in stopped
+            for member in _members(plan, scenario)
+            for name in (f"rank:{plan.name}/{member.rank}", f"gpu:{member.slot.uuid}")
+        ),
+    )
+
+
+def _gpu(slot: GpuSlot, scenario: Scenario) -> set[str]:
+    names = {f"gpu:{slot.uuid}", f"gpu:{slot.node}/{slot.pci}"}
+    for plan in scenario.jobs:
+        if slot.node in plan.nodes:
+            names |= {f"rank:{plan.name}/{m.rank}" for m in _members(plan, scenario) if m.slot.name == slot.name}
+    return names
+
+
+def _jobs_on(nodes: tuple[str, ...], scenario: Scenario) -> set[str]:
+    return {f"job:{plan.name}" for plan in scenario.jobs if set(nodes) & set(plan.nodes)}
+
+
+def _members(plan: JobPlan, scenario: Scenario) -> tuple[Member, ...]:
+    slots = tuple(slot for node in plan.nodes for slot in scenario.layout.gpu_slots[node])
+    return Job(plan, slots, scenario.seed, 0.0).members
