@@ -1,0 +1,1 @@
+"""The kernel log of a node, as events."""

@@ -1,0 +1,80 @@
+"""/dev/kmsg: the kernel's ring buffer, one record a read.
+
+Form: Linux Documentation/ABI/testing/dev-kmsg: `level,sequence,microseconds since boot,flags;text`, then lines
+that begin with a space and hold key=value pairs. Bytes that are not printable stand as `\\xNN`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+_RECORD = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;([^\n]*)")
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+
+
+class KmsgPosition(Struct, frozen=True):
+    """The last record that was read, of which boot."""
+
+    boot_id: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class KmsgRecord:
+    """One printk. `since_boot_us` is on the kernel's clock."""
+
+    sequence: int
+    since_boot_us: int
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class KmsgGap:
+    """Records that the kernel overwrote before they were read."""
+
+    records: int
+    since_boot_us: int
+
+
+def read_record(raw: bytes) -> KmsgRecord | None:
+    """Parse one read of the device; None where it is no record. A printk of several lines comes as several."""
+    found = _RECORD.match(raw)
+    if found is None:
+        return None
+    text = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), found[4]).decode("utf-8", "replace")
+    return KmsgRecord(int(found[2]), int(found[3]), text.split("\n"))
+
+
+class KmsgReader:
+    """What is in the buffer after `last`, and what was lost in between.
+
+    `read` returns one record and raises `BlockingIOError` when there is none yet.
+    """
+
+    def __init__(self, read: Callable[[], bytes], last: int | None = None) -> None:
+        self._read = read
+        self.last = last
+
+    def available(self, limit: int = 1000) -> Iterator[KmsgRecord | KmsgGap | bytes]:
+        """Up to `limit` records; bytes that are none come out as they are."""
+        for _ in range(limit):
+            try:
+                raw = self._read()
+            except BlockingIOError:
+                return
+            except BrokenPipeError:  # overwritten under the reader; the next read starts at the oldest left
+                continue
+            if not raw:
+                return
+            record = read_record(raw)
+            if record is None:
+                yield raw
+                continue
+            if self.last is not None and record.sequence <= self.last:
+                continue
+            if self.last is not None and record.sequence > self.last + 1:
+                yield KmsgGap(record.sequence - self.last - 1, record.since_boot_us)
+            self.last = record.sequence
+            yield record
