@@ -1,0 +1,133 @@
+"""`GpuScrape` into `gpu_scrapes` (a column a field) and `gpu_fields` (a row a field)."""
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.topic import encode
+from warehouse.rows.arrow import Tables, arrow_schema, build, check_parallel
+from warehouse.rows.errors import error_rows
+
+COLUMNS = Path(__file__).parent.parent / "gpu_columns.csv"
+
+Values = list[Any]
+
+
+@cache
+def gpu_columns() -> dict[str, str]:
+    """DCGM field id as text -> column of `gpu_scrapes`."""
+    with COLUMNS.open(newline="") as file:
+        return {row["field_id"]: row["column"] for row in csv.DictReader(file)}
+
+
+class _Scrapes:
+    """The rows under way: lists that grow together, fields padded up to the row when they come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.node: Values = []
+        self.gpus: list[Gpu] = []
+        self.per_row: list[tuple[Any, ...]] = []
+        self.fields: dict[str, Values] = defaultdict(list)
+        self.unread: dict[int, list[int]] = {}
+        self.long: dict[str, Values] = {name: [] for name in LONG}
+
+    def add(self, scrape: GpuScrape) -> None:
+        count, start, wide = len(scrape.gpus), self.count, gpu_columns()
+        labels = encode(scrape.labels).decode() if scrape.labels else None
+        driver = scrape.labels.get("driver_version")
+        self.per_row.extend(repeat((scrape.cluster, scrape.node, scrape.ts_us, scrape.source, driver, labels), count))
+        self.gpus += scrape.gpus
+        for field, values in scrape.columns.items():
+            check_parallel(field, values, count)
+            if field not in wide:
+                number = int(field) if field.isdecimal() else None
+                self.aside(scrape, number, None if number is not None else field, scrape.gpus, values)
+                continue
+            kept = self.fields[field]
+            if len(kept) < start:
+                kept.extend(repeat(None, start - len(kept)))
+            kept += values
+            if None in values:
+                for at, value in enumerate(values, start=start):
+                    if value is None:
+                        self.unread.setdefault(at, []).append(int(field))
+        for name, values in scrape.named.items():
+            check_parallel(name, values, count)
+            self.aside(scrape, None, name, scrape.gpus, values)
+        self.count += count
+
+    def aside(
+        self, scrape: GpuScrape, field: int | None, name: str | None, gpus: Sequence[Gpu], values: Sequence[Any]
+    ) -> None:
+        """What has no column goes to `gpu_fields`."""
+        count, long = len(values), self.long
+        long["cluster"] += [scrape.cluster] * count
+        long["node"] += [scrape.node] * count
+        long["ts"] += [scrape.ts_us] * count
+        long["source"] += [scrape.source] * count
+        long["gpu_uuid"] += [gpu.uuid for gpu in gpus]
+        long["mig"] += [gpu.mig for gpu in gpus]
+        long["field"] += [field] * count
+        long["name"] += [name] * count
+        long["value"] += values
+
+    def column(self, field: str, column: str) -> "pa.Array[Any]":
+        """One field's values. A number that is not whole stays out of a whole-number column: `gpu_fields` has it."""
+        values, kind = self.fields[field], arrow_schema("gpu_scrapes").field(column).type
+        values.extend(repeat(None, self.count - len(values)))
+        if not pa.types.is_integer(kind):
+            return pa.array(values, kind)
+        try:
+            whole: pa.Array[Any] = pa.array(values, pa.float64()).cast(kind)
+            return whole
+        except pa.ArrowInvalid:
+            return pa.array([self.whole(field, at, value) for at, value in enumerate(values)], kind)
+
+    def whole(self, field: str, at: int, value: float | None) -> int | None:
+        if value is None or (value.is_integer() and -(2.0**63) <= value < 2.0**63):
+            return None if value is None else int(value)
+        cluster, node, ts_us, source, _, _ = self.per_row[at]
+        gpu = self.gpus[at]
+        row = (cluster, node, ts_us, source, gpu.uuid, gpu.mig, int(field), None, value)
+        for name, part in zip(LONG, row, strict=True):
+            self.long[name].append(part)
+        return None
+
+
+LONG = ("cluster", "node", "ts", "source", "gpu_uuid", "mig", "field", "name", "value")
+GPU = ("uuid", "index", "model", "pci", "mig", "namespace", "pod", "container", "hpc_job")
+GPU_COLUMNS = ("gpu_uuid", "gpu_index", *GPU[2:])
+
+
+def gpu_tables(messages: Sequence[GpuScrape]) -> Tables:
+    """Raises ValueError for a message whose columns are not parallel to its GPUs."""
+    scrapes = _Scrapes()
+    for scrape in messages:
+        scrapes.add(scrape)
+    out = error_rows("gpu.scrapes.v1", [(m.cluster, m.node, m.ts_us, m.errors) for m in messages])
+    if scrapes.count:
+        out["gpu_scrapes"] = _wide(scrapes)
+    if scrapes.long["ts"]:
+        out["gpu_fields"] = build("gpu_fields", scrapes.long)
+    return out
+
+
+def _wide(scrapes: _Scrapes) -> pa.Table:
+    names = ("cluster", "node", "ts", "source", "driver_version", "labels")
+    columns: dict[str, Any] = dict(zip(names, zip(*scrapes.per_row, strict=True), strict=True))
+    for part, column in zip(GPU, GPU_COLUMNS, strict=True):
+        columns[column] = [getattr(gpu, part) for gpu in scrapes.gpus]
+    if scrapes.unread:
+        columns["unread"] = [scrapes.unread.get(at) for at in range(scrapes.count)]
+    wide = gpu_columns()
+    for field in scrapes.fields:
+        columns[wide[field]] = scrapes.column(field, wide[field])
+    return build("gpu_scrapes", columns)

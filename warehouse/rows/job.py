@@ -1,0 +1,103 @@
+"""Job messages into `rank_steps`, `job_events`, `placements` and `collectives`."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from collectors.contract.job import CollectiveWindow, JobEvent, ModelShape, StepReport
+from warehouse.rows.arrow import Tables, build, check_parallel, from_rows
+
+STEP = ("step_s", "compute_s", "wait_s", "transfer_s", "data_s", "checkpoint_s", "cpu_s")
+STEP_OPTIONAL = (*STEP, "tokens", "sum_sq_len", "tflops_per_gpu")
+COLLECTIVE_OPTIONAL = ("bytes", "exec_us", "algbw_gbs", "busbw_gbs", "timing", "peer")
+EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token")
+SHAPE = ("params", "active_params", "layers", "heads", "head_dim", "seq_len", "dtype")
+EVENTS = ("cluster", "job", "attempt", "ts", "topic", "kind", "ranks", "model", *SHAPE, *EVENT)
+PLACEMENTS = (
+    "cluster",
+    "job",
+    "attempt",
+    "ts",
+    "topic",
+    "rank",
+    "node",
+    "gpu_uuid",
+    "gpu_model",
+    "dp",
+    "tp",
+    "pp",
+    "cp",
+    "ep",
+)
+
+
+def step_tables(messages: Sequence[StepReport]) -> Tables:
+    """A row a rank and step. Raises ValueError for columns of unequal length."""
+    same = ("cluster", "job", "attempt", "node")
+    columns: dict[str, list[Any]] = {
+        name: [] for name in (*same, "ts", "rank", "step", "phase", "start_at", *STEP_OPTIONAL)
+    }
+    for message in messages:
+        count = len(message.rank)
+        for name in same:
+            columns[name] += [getattr(message, name)] * count
+        columns["ts"] += [message.ts_us] * count
+        for name in ("rank", "step", "phase"):
+            values = getattr(message, name)
+            check_parallel(name, values, count)
+            columns[name] += values
+        columns["start_at"] += _optional("start_us", message.start_us, count)
+        for name in STEP_OPTIONAL:
+            columns[name] += _optional(name, getattr(message, name), count)
+    return {"rank_steps": build("rank_steps", columns)} if columns["ts"] else {}
+
+
+def collective_tables(messages: Sequence[CollectiveWindow]) -> Tables:
+    """A row a rank and collective. Raises ValueError for columns of unequal length."""
+    same = ("cluster", "job", "node", "comm", "comm_size", "comm_nodes", "comm_name", "pid")
+    columns: dict[str, list[Any]] = {name: [] for name in (*same, "ts", "rank", "seq", "coll", *COLLECTIVE_OPTIONAL)}
+    for message in messages:
+        count = len(message.rank)
+        for name in same:
+            columns[name] += [getattr(message, name)] * count
+        columns["ts"] += [message.ts_us] * count
+        for name in ("rank", "seq", "coll"):
+            values = getattr(message, name)
+            check_parallel(name, values, count)
+            columns[name] += values
+        for name in COLLECTIVE_OPTIONAL:
+            columns[name] += _optional(name, getattr(message, name), count)
+    return {"collectives": build("collectives", columns)} if columns["ts"] else {}
+
+
+def _optional(name: str, values: list[Any], count: int) -> list[Any]:
+    if not values:
+        return [None] * count
+    check_parallel(name, values, count)
+    return values
+
+
+def job_tables(messages: Sequence[JobEvent], topic: str) -> Tables:
+    """A row an event, and a row for each rank of a placed event."""
+    events, placements = [], []
+    for message in messages:
+        of_event = (message.cluster, message.job, message.attempt, message.ts_us, topic)
+        shape = message.model or ModelShape()
+        events.append(
+            (
+                *of_event,
+                message.kind,
+                len(message.placement) if message.kind == "placed" else None,
+                shape.name,
+                *(getattr(shape, name) for name in SHAPE),
+                *(getattr(message, name) for name in EVENT),
+            )
+        )
+        for at in message.placement:
+            c = at.coords
+            placements.append((*of_event, at.rank, at.node, at.gpu_uuid, at.gpu_model, c.dp, c.tp, c.pp, c.cp, c.ep))
+    return from_rows("job_events", EVENTS, events) | from_rows("placements", PLACEMENTS, placements)
+
+
+event_tables = partial(job_tables, topic="job.events.v1")
+placement_tables = partial(job_tables, topic="job.placements.v1")
