@@ -1,0 +1,100 @@
+"""All detectors with one state per detector and message key."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from streams.contract import Finding
+from streams.detector import Detector, Tick
+
+
+@dataclass(slots=True)
+class Slot:
+    """The state of one detector for one key."""
+
+    detector: Detector[Any]
+    key: str
+    state: Any
+    latest_us: int = 0
+    """Ticks are never earlier than the messages before them."""
+
+
+@dataclass(slots=True)
+class Bank:
+    """Feeds messages to the detectors that read their topic.
+
+    Compacted topics (placements, cables) are *told* to every bank, whoever owns the key: they create no
+    state, and a state that is created later hears the last of them first.
+    """
+
+    detectors: Sequence[Detector[Any]]
+    slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
+    _readers: dict[str, list[Detector[Any]]] = field(default_factory=dict)
+    _told: dict[str, dict[str, Message]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for detector in self.detectors:
+            for topic in detector.topics:
+                self._readers.setdefault(topic.name, []).append(detector)
+
+    def topics(self) -> list[Topic[Any]]:
+        """What the detectors read, each topic once."""
+        return list({t.name: t for d in self.detectors for t in d.topics}.values())
+
+    def feed(self, topic: Topic[Any], message: Message) -> list[Finding]:
+        """Hand a message to every detector that reads its topic."""
+        if topic.compacted:
+            return self._tell(topic, message)
+        out: list[Finding] = []
+        key = topic.key(message)
+        ts_us = message.ts_us
+        for detector in self._readers.get(topic.name, ()):
+            slot = self.slots.get((detector.name, key))
+            if slot is None:
+                slot = self._open(detector, key, out)
+            slot.state, found = detector.step(slot.state, (message,))
+            if ts_us > slot.latest_us:
+                slot.latest_us = ts_us
+            if found:
+                out += found
+        return out
+
+    def tick(self, ts_us: int, slots: Iterable[Slot] | None = None) -> list[Finding]:
+        """Tell the time to all states, or to some."""
+        out: list[Finding] = []
+        for slot in list(self.slots.values() if slots is None else slots):
+            now = Tick(max(ts_us, slot.latest_us))
+            slot.state, found = slot.detector.step(slot.state, (now,))
+            if found:
+                out += found
+        return out
+
+    def put(self, detector: Detector[Any], key: str, state: Any) -> Slot:
+        """Set the state of a key, as restored from what was kept."""
+        slot = self.slots[(detector.name, key)] = Slot(detector, key, state)
+        return slot
+
+    def _open(self, detector: Detector[Any], key: str, out: list[Finding]) -> Slot:
+        slot = self.put(detector, key, detector.fresh())
+        for topic in detector.topics:
+            told = self._told.get(topic.name, {}).get(key) if topic.compacted else None
+            if told is not None:
+                slot.state, found = detector.step(slot.state, (told,))
+                out += found
+        return slot
+
+    def _tell(self, topic: Topic[Any], message: Message) -> list[Finding]:
+        out: list[Finding] = []
+        readers = self._readers.get(topic.name, ())
+        if not readers:
+            return out
+        key = topic.key(message)
+        self._told.setdefault(topic.name, {})[key] = message
+        for detector in readers:
+            slot = self.slots.get((detector.name, key))
+            if slot is not None:
+                slot.state, found = detector.step(slot.state, (message,))
+                out += found
+        return out

@@ -1,0 +1,262 @@
+"""What the correlator knows of the fleet: who runs where, who is cabled to whom, which GPU sits at which PCI address.
+
+An in-process view, rebuilt from the compacted topics and recent scrapes; nothing of it is state to keep.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec import structs
+
+from collectors.contract.beat import Beat
+from collectors.contract.fabric import Link, PortScrape
+from collectors.contract.gpu import GpuScrape
+from collectors.contract.job import JobEvent, Placement
+from collectors.contract.message import Message
+
+
+class Named(NamedTuple):
+    """A thing of one cluster: names repeat between clusters."""
+
+    cluster: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPlace:
+    """Where a GPU sits and which job its node's exporter says it serves."""
+
+    node: str
+    uuid: str
+    index: int | None
+    pci: str | None
+    job: str | None
+
+
+@dataclass(slots=True)
+class Job:
+    """The last true placement of a job. `ended` jobs are hurt by nothing."""
+
+    name: str
+    ts_us: int
+    ranks: dict[int, Placement]
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """Learns from messages in any order; the newest of a kind is true."""
+
+    jobs: dict[Named, Job] = field(default_factory=dict)
+    ended_us: dict[Named, int] = field(default_factory=dict)
+    links: dict[Named, Link] = field(default_factory=dict)
+    """By `device/port`."""
+    gpus: dict[Named, GpuPlace] = field(default_factory=dict)
+    nodes: dict[Named, int] = field(default_factory=dict)
+    """Nodes whose GPUs were seen -> the last time, Unix microseconds."""
+    collectors: dict[Named, set[str]] = field(default_factory=dict)
+    """Node or device -> the collectors that read it."""
+    device_node: dict[Named, str] = field(default_factory=dict)
+    """NIC or HCA -> its host."""
+    version: int = 0
+    """Grows when a placement, cable or place of a GPU changed: what was judged may now be judged better."""
+    _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _jobs_on_gpu: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
+    _jobs_on_node: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
+    _ports_of_gpu: dict[Named, set[str]] = field(default_factory=dict)
+    _ports_of_node: dict[Named, set[str]] = field(default_factory=dict)
+    _known: dict[Named, tuple[object, ...]] = field(default_factory=dict)
+
+    def learn(self, message: Message) -> None:
+        """Take in one message; kinds that say nothing about the fleet's shape are ignored."""
+        if isinstance(message, GpuScrape):
+            self._scrape(message)
+        elif isinstance(message, JobEvent):
+            self._job(message)
+        elif isinstance(message, Link):
+            self._link(message)
+        elif isinstance(message, Beat):
+            if message.subject is not None:
+                self.collectors.setdefault(Named(message.cluster, message.subject), set()).add(message.collector)
+        elif isinstance(message, PortScrape) and message.node is not None:
+            self.device_node[Named(message.cluster, message.device)] = message.node
+
+    def gpu_at(self, cluster: str, node: str, pci: str) -> str | None:
+        """The UUID of the GPU at a PCI address of a node."""
+        return self._at_pci.get((cluster, node, pci))
+
+    def place(self, cluster: str, uuid: str) -> GpuPlace | None:
+        """Where a GPU sits."""
+        return self.gpus.get(Named(cluster, uuid))
+
+    def rank(self, cluster: str, job: str, rank: int) -> Placement | None:
+        """Where a rank runs or last ran."""
+        known = self.jobs.get(Named(cluster, job))
+        return known.ranks.get(rank) if known else None
+
+    def world_size(self, cluster: str, job: str) -> int | None:
+        """Ranks of a job; None: its placement is not known."""
+        known = self.jobs.get(Named(cluster, job))
+        return len(known.ranks) if known else None
+
+    def jobs_on_gpu(self, cluster: str, uuid: str) -> set[str]:
+        """Running jobs with a rank on this GPU. Ranks placed on the node without a GPU named count as well."""
+        found = self._running(cluster, self._jobs_on_gpu.get(Named(cluster, uuid), set()))
+        place = self.gpus.get(Named(cluster, uuid))
+        if place is None:
+            return found
+        if place.job is not None and not self._has_ended(cluster, place.job):
+            found.add(place.job)
+        unnamed = {
+            (job, rank)
+            for job, rank in self._jobs_on_node.get(Named(cluster, place.node), set())
+            if self.jobs[Named(cluster, job)].ranks[rank].gpu_uuid is None
+        }
+        return found | self._running(cluster, unnamed)
+
+    def jobs_on_node(self, cluster: str, node: str) -> set[str]:
+        """Running jobs with a rank on this node."""
+        found = self._running(cluster, self._jobs_on_node.get(Named(cluster, node), set()))
+        rows = self._known.get(Named(cluster, node), ())
+        return found | {
+            row[3]
+            for row in rows
+            if isinstance(row, tuple) and row[3] is not None and not self._has_ended(cluster, row[3])
+        }
+
+    def gpus_on_node(self, cluster: str, node: str) -> set[str]:
+        """UUIDs seen on a node."""
+        return {row[0] for row in self._known.get(Named(cluster, node), ()) if isinstance(row, tuple)}
+
+    def link(self, cluster: str, device: str, port: str) -> Link | None:
+        """What a port is plugged into, as told by either end."""
+        return self.links.get(Named(cluster, f"{device}/{port}"))
+
+    def ports_behind(self, cluster: str, gpu_uuid: str | None, node: str | None) -> set[str]:
+        """`device/port` of the cables that a GPU's traffic takes; by the node where the cable names no GPU."""
+        found = self._ports_of_gpu.get(Named(cluster, gpu_uuid), set()) if gpu_uuid else set()
+        if found:
+            return found
+        return self._ports_of_node.get(Named(cluster, node), set()) if node else set()
+
+    def jobs_on_port(self, cluster: str, device: str, port: str) -> set[str]:
+        """Running jobs whose traffic crosses a cable.
+
+        Host-facing: jobs on the GPUs behind it (on the whole host when the cable names no GPU). Between
+        switches: jobs with ranks below one of the two and ranks elsewhere; which of them crosses this very
+        cable is not known, so all are named.
+        """
+        link = self.link(cluster, device, port)
+        if link is None:
+            node = self.device_node.get(Named(cluster, device))
+            return self.jobs_on_node(cluster, node) if node else set()
+        if link.gpu_uuids:
+            return set().union(*(self.jobs_on_gpu(cluster, uuid) for uuid in link.gpu_uuids))
+        if link.node is not None:
+            return self.jobs_on_node(cluster, link.node)
+        if link.far_kind != "switch":
+            return set()
+        below = self.nodes_below(cluster, device) or self.nodes_below(cluster, link.far_device)
+        return {job for job in self._names_on(cluster, below) if not self._nodes_of(cluster, job) <= below}
+
+    def nodes_below(self, cluster: str, device: str) -> set[str]:
+        """Hosts cabled to a switch directly."""
+        return {
+            link.node
+            for key, link in self.links.items()
+            if key.cluster == cluster and link.device == device and link.node is not None
+        }
+
+    def jobs_below(self, cluster: str, device: str) -> set[str]:
+        """Running jobs with a rank on a host cabled to this switch, or on the host of this NIC."""
+        node = self.device_node.get(Named(cluster, device))
+        return self._names_on(cluster, self.nodes_below(cluster, device) | ({node} if node else set()))
+
+    def is_running(self, cluster: str, job: str) -> bool:
+        """A job that was not seen to end; one never placed counts as running."""
+        return not self._has_ended(cluster, job)
+
+    def _names_on(self, cluster: str, nodes: set[str]) -> set[str]:
+        return set().union(*(self.jobs_on_node(cluster, node) for node in nodes)) if nodes else set()
+
+    def _nodes_of(self, cluster: str, job: str) -> set[str]:
+        known = self.jobs.get(Named(cluster, job))
+        return {p.node for p in known.ranks.values()} if known else set()
+
+    def _running(self, cluster: str, ranks: set[tuple[str, int]]) -> set[str]:
+        return {job for job, _ in ranks if not self._has_ended(cluster, job)}
+
+    def _has_ended(self, cluster: str, job: str) -> bool:
+        known = self.jobs.get(Named(cluster, job))
+        if known is not None:
+            return known.ended
+        return Named(cluster, job) in self.ended_us
+
+    def _scrape(self, message: GpuScrape) -> None:
+        node = Named(message.cluster, message.node)
+        self.nodes[node] = message.ts_us
+        rows = tuple((g.uuid, g.index, g.pci, g.hpc_job or _pod(g.namespace, g.pod)) for g in message.gpus)
+        if self._known.get(node) == rows:
+            return
+        self._known[node] = rows
+        self.version += 1
+        for uuid, index, pci, job in rows:
+            self.gpus[Named(message.cluster, uuid)] = GpuPlace(message.node, uuid, index, pci, job)
+            if pci is not None:
+                self._at_pci[(message.cluster, message.node, pci)] = uuid
+
+    def _job(self, message: JobEvent) -> None:
+        key = Named(message.cluster, message.job)
+        if message.kind == "ended":
+            self.ended_us[key] = max(message.ts_us, self.ended_us.get(key, 0))
+            known = self.jobs.get(key)
+            if known is not None and known.ts_us <= message.ts_us and not known.ended:
+                known.ended = True
+                self.version += 1
+        elif message.kind in ("started", "restarted"):
+            known = self.jobs.get(key)
+            if known is not None and known.ended and message.ts_us > self.ended_us.get(key, 0):
+                known.ended = False
+                self.version += 1
+        elif message.kind == "placed":
+            self._place(key, message)
+
+    def _place(self, key: Named, message: JobEvent) -> None:
+        known = self.jobs.get(key)
+        ranks = {p.rank: p for p in message.placement}
+        if known is not None:
+            if message.ts_us < known.ts_us or (message.ts_us == known.ts_us and known.ranks == ranks):
+                return
+            for rank, old in known.ranks.items():
+                self._jobs_on_node[Named(key.cluster, old.node)].discard((key.name, rank))
+                if old.gpu_uuid is not None:
+                    self._jobs_on_gpu[Named(key.cluster, old.gpu_uuid)].discard((key.name, rank))
+        ended = self.ended_us.get(key, 0) >= message.ts_us
+        self.jobs[key] = Job(key.name, message.ts_us, ranks, ended)
+        for rank, new in ranks.items():
+            self._jobs_on_node.setdefault(Named(key.cluster, new.node), set()).add((key.name, rank))
+            if new.gpu_uuid is not None:
+                self._jobs_on_gpu.setdefault(Named(key.cluster, new.gpu_uuid), set()).add((key.name, rank))
+        self.version += 1
+
+    def _link(self, message: Link) -> None:
+        key = Named(message.cluster, f"{message.device}/{message.port}")
+        known = self.links.get(key)
+        if known is not None and known.ts_us > message.ts_us:
+            return
+        if known is not None:
+            for uuid in known.gpu_uuids:
+                self._ports_of_gpu[Named(key.cluster, uuid)].discard(key.name)
+            if known.node is not None:
+                self._ports_of_node[Named(key.cluster, known.node)].discard(key.name)
+        self.links[key] = message
+        for uuid in message.gpu_uuids:
+            self._ports_of_gpu.setdefault(Named(key.cluster, uuid), set()).add(key.name)
+        if message.node is not None:
+            self._ports_of_node.setdefault(Named(key.cluster, message.node), set()).add(key.name)
+        if known is None or structs.replace(known, ts_us=message.ts_us) != message:
+            self.version += 1
+
+
+def _pod(namespace: str | None, pod: str | None) -> str | None:
+    return f"{namespace or 'default'}/{pod}" if pod else None

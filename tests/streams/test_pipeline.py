@@ -1,0 +1,36 @@
+from collectors.contract.job import JobEvent, Placement
+from collectors.contract.topics import GPU_SCRAPES, JOB_PLACEMENTS
+from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH
+from streams.pipeline import Pipeline
+from tests.streams.toy import HotDetector, scrape
+
+S = 1_000_000
+T0 = 1_800_000_000 * S
+
+
+def test_a_message_comes_out_as_finding_incident_and_health_in_this_order() -> None:
+    pipeline = Pipeline([HotDetector()])
+    out = pipeline.feed(GPU_SCRAPES, scrape("n1", T0, [50.0, 95.0]))
+    assert [t.name for t, _ in out] == [FINDINGS.name, INCIDENTS.name, NODE_HEALTH.name]
+
+
+def test_what_comes_out_is_ignored_when_it_comes_in() -> None:
+    pipeline = Pipeline([HotDetector()])
+    out = pipeline.feed(GPU_SCRAPES, scrape("n1", T0, [95.0]))
+    assert [x for t, m in out for x in pipeline.feed(t, m)] == []
+
+
+def test_a_placement_makes_the_incident_critical() -> None:
+    pipeline = Pipeline([HotDetector()])
+    placed = JobEvent(ts_us=T0, job="train", kind="placed", placement=[Placement(rank=0, node="n1", gpu_uuid="n1-0")])
+    pipeline.feed(JOB_PLACEMENTS, placed)
+    out = pipeline.feed(GPU_SCRAPES, scrape("n1", T0 + S, [95.0]))
+    assert [m.severity for t, m in out if t is INCIDENTS] == ["critical"]
+
+
+def test_ticks_end_a_cleared_incident() -> None:
+    pipeline = Pipeline([HotDetector()])
+    pipeline.feed(GPU_SCRAPES, scrape("n1", T0, [95.0]))
+    pipeline.feed(GPU_SCRAPES, scrape("n1", T0 + 10 * S, [60.0]))
+    out = pipeline.tick(T0 + 71 * S)
+    assert [(m.state, m.cleared_us) for t, m in out if t is INCIDENTS] == [("cleared", T0 + 10 * S)]
