@@ -38,7 +38,10 @@ class _Facts:
 
     def told(self) -> tuple[Value, Value]:
         """Speed and operational state as they stand."""
-        return self.speed and self.speed.value, self.state and self.state.value
+        return (
+            None if self.speed is None else self.speed.value,
+            None if self.state is None else self.state.value,
+        )
 
 
 class _Column:

@@ -5,10 +5,11 @@ import math
 import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from collectors.fabric.vocabulary import Counter, state_codes
 
-Raw = int | float | str | bytes | bool | list[object] | dict[str, object] | None
+Raw = int | float | str | bytes | bool | list[Any] | dict[str, Any] | None
 """What arrives: gNMI's typed value or JSON, made a Python value."""
 Value = int | float | str | None
 Reader = Callable[[Raw], Value]

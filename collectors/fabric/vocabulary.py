@@ -54,7 +54,9 @@ class Canonical:
 class CounterTable:
     """All names of one source system. An exact name wins over a pattern."""
 
-    def __init__(self, exact: dict[str, Counter], patterns: list[tuple[re.Pattern[str], Counter]]) -> None:
+    def __init__(
+        self, exact: dict[str, Counter], patterns: list[tuple[str, re.Pattern[str], Counter]]
+    ) -> None:
         self.exact = exact
         self._patterns = patterns
 
@@ -62,10 +64,15 @@ class CounterTable:
         """None: no row matches, the name is unknown."""
         if (row := self.exact.get(native)) is not None:
             return row
-        for pattern, row in self._patterns:
+        for _, pattern, row in self._patterns:
             if found := pattern.fullmatch(native):
                 return replace(row, index=next(iter(found.groups()), None))
         return None
+
+    def named(self) -> Iterator[tuple[str, Counter]]:
+        """Every row: the native name or pattern as the table writes it."""
+        yield from self.exact.items()
+        yield from ((written, row) for written, _, row in self._patterns)
 
 
 @cache
@@ -81,7 +88,7 @@ def canonicals() -> dict[str, Canonical]:
 def counter_table(system: str) -> CounterTable:
     """The table of one source system, such as `openconfig` or `sonic`. Raises KeyError for an unknown one."""
     exact: dict[str, Counter] = {}
-    patterns: list[tuple[re.Pattern[str], Counter]] = []
+    patterns: list[tuple[str, re.Pattern[str], Counter]] = []
     for order, row in enumerate(_rows("counters.csv")):
         if row["source_system"] != system:
             continue
@@ -98,7 +105,7 @@ def counter_table(system: str) -> CounterTable:
             rank=(-bits, order),
         )
         if pattern := _pattern(row["native_name"]):
-            patterns.append((pattern, counter))
+            patterns.append((row["native_name"], pattern, counter))
         else:
             exact[row["native_name"]] = counter
     if not exact and not patterns:

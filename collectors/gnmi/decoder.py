@@ -8,36 +8,27 @@ from typing import Any
 
 from collectors.contract.fabric import Link, PortScrape
 from collectors.fabric.grid import Cell, Grid
-from collectors.fabric.reading import Raw, number
+from collectors.fabric.reading import Raw
 from collectors.fabric.series import Series, Site
 from collectors.gnmi import wire
 from collectors.gnmi.mapping import Mapping, Subscribed, covers
 from collectors.gnmi.neighbours import Neighbours
-from collectors.gnmi.path import Elem, GnmiPath, elem, read_path
+from collectors.gnmi.path import Elem, GnmiPath, read_path
+from collectors.gnmi.tree import Container, Tree, is_container
 from collectors.gnmi.value import ValueForm, plain, read_json
 
 CACHE_LIMIT = 1_000_000
 """Byte forms kept: a path with k list keys has k! forms, and a device may invent more."""
 CLOCK_TOLERANCE_US = 300_000_000
 """A device's clock further off than this is not believed."""
-_LIST_KEYS = ("name", "interface-id", "index", "queue-type", "id")
+SET_BACK_NS = 10_000_000_000
+"""Within one stream nothing is late by so much: the device's clock was set back."""
 
 _parse = wire.SubscribeResponse.FromString
 
 
 class StreamError(Exception):
     """The device reported an error inside the stream."""
-
-
-class _Container:
-    """A JSON object of the device: children by key, so that a known key costs one look-up."""
-
-    __slots__ = ("children", "path", "stamp")
-
-    def __init__(self, path: GnmiPath) -> None:
-        self.children: dict[object, Cell | _Container | None] = {}
-        self.path = path
-        self.stamp = (0, 0)
 
 
 class Decoder:
@@ -59,20 +50,23 @@ class Decoder:
         self.synced = False
         self.samples = 0
         """Values of the round so far."""
+        self.taken = 0
+        """Values of the round that was cut last."""
         self.late = 0
         """Values dropped because a newer one was there."""
         self._cluster = cluster
         self._mapping = Mapping(site, subscribed)
         self._grid = Grid(site=site, interval_us=interval_us, keep_ignored=keep_ignored)
-        self._keep_ignored = keep_ignored
+        self._tree = Tree(self._learn, self._put, keep_ignored=keep_ignored)
         self._half_round_ns = interval_us * 500
         self._neighbours = neighbours if neighbours is not None else Neighbours()
         self._baseline = baseline
         self._cells: dict[bytes, dict[bytes, Cell]] = {}
-        self._containers: dict[tuple[bytes, bytes], _Container] = {}
+        self._containers: dict[tuple[bytes, bytes], Container] = {}
         self._paths: dict[Series, GnmiPath] = {}
         self._entries = 0
         self._newest = 0
+        self._set_back = False
         self._round_start = 0
         self._links_at_us = 0
 
@@ -97,13 +91,15 @@ class Decoder:
         if self.samples == 0:
             return None
         ts_us = self._newest // 1000
-        if received_us is not None and abs(ts_us - received_us) > CLOCK_TOLERANCE_US:
+        if received_us is not None and (
+            self._set_back or abs(ts_us - received_us) > CLOCK_TOLERANCE_US
+        ):
             self._grid.errors["clock"] = f"device says {ts_us} us; time of receipt used"
             ts_us = received_us
         scrape = self._grid.cut(self.device, ts_us, cluster=self._cluster, baseline=self._baseline)
         self._links_at_us = ts_us
         self._baseline = False
-        self.samples = 0
+        self.taken, self.samples = self.samples, 0
         self._round_start = 0
         return scrape
 
@@ -122,10 +118,13 @@ class Decoder:
         cells = self._cells.get(prefix)
         if cells is None:
             cells = self._cells[prefix] = {}
+            self._count_entry()
         scrape = None
         if self._is_new_round(cells, prefix, updates[0].path, ts):
             scrape = self.cut(received_us)
         stamp = (ts, self._grid.round)
+        if received_us is not None and self._newest - ts > SET_BACK_NS:
+            self._set_back, self._newest = True, ts
         late = ts < self._newest
         if not late:
             self._newest = ts
@@ -134,7 +133,7 @@ class Decoder:
         for update in updates:
             cell = cells.get(update.path)
             if cell is not None:
-                if late and ts < cell.stamp[0]:
+                if late and ts < cell.stamp[0] <= self._newest:
                     self.late += 1
                     continue
                 value = update.val
@@ -167,15 +166,16 @@ class Decoder:
         except ValueForm as why:
             self._grid.errors[str(read_path(prefix) + read_path(update.path))] = str(why)
             return
-        if isinstance(raw, dict) or (isinstance(raw, list) and raw and isinstance(raw[0], dict)):
+        if is_container(raw):
             container = self._containers.get((prefix, update.path))
             if container is None:
-                container = _Container(read_path(prefix) + read_path(update.path))
+                container = Container(read_path(prefix) + read_path(update.path))
                 self._containers[prefix, update.path] = container
                 self._count_entry()
             container.stamp = max(stamp, container.stamp)
-            self.samples -= 1
-            self._walk(container, raw, stamp)
+            self._tree.leaves = 0
+            self._tree.walk(container, raw, stamp)
+            self.samples += self._tree.leaves - 1
             return
         if cell is None:
             cell = cells[update.path] = self._learn(read_path(prefix) + read_path(update.path))
@@ -183,7 +183,7 @@ class Decoder:
         self._put(cell, raw, stamp)
 
     def _put(self, cell: Cell, raw: Raw, stamp: tuple[int, int]) -> None:
-        if stamp[0] < cell.stamp[0]:
+        if stamp[0] < cell.stamp[0] <= self._newest:
             self.late += 1
         else:
             self._grid.put(cell, raw, stamp)
@@ -197,7 +197,7 @@ class Decoder:
 
     def _count_entry(self) -> None:
         self._entries += 1
-        if self._entries > CACHE_LIMIT:
+        if self._entries + self._tree.entries > CACHE_LIMIT:
             self._forget_bytes()
 
     def _forget_bytes(self) -> None:
@@ -205,68 +205,7 @@ class Decoder:
         for cells in self._cells.values():
             cells.clear()
         self._containers.clear()
-        self._entries = 0
-
-    def _walk(self, node: _Container, raw: Raw, stamp: tuple[int, int]) -> None:
-        """Every leaf below a JSON object or a list of them. `None` among the children: ignored."""
-        if isinstance(raw, list):
-            for item in raw:
-                self._item(node, item, stamp)
-            return
-        if not isinstance(raw, dict):
-            return
-        children = node.children
-        for key, value in raw.items():
-            child = children.get(key, node)
-            if child is node:
-                child = self._grow(node, key, value)
-            if child is None:
-                self.samples += 1
-            elif isinstance(child, _Container):
-                if isinstance(value, dict | list):
-                    self._walk(child, value, stamp)
-                else:
-                    self.samples += 1
-                    self._put(self._learn(child.path), value, stamp)
-            else:
-                self.samples += 1
-                if type(value) is str and child.reader is number and stamp >= child.stamp:
-                    try:
-                        child.value = int(value)
-                    except ValueError:
-                        self._put(child, value, stamp)
-                    else:
-                        child.stamp = stamp
-                else:
-                    self._put(child, value, stamp)
-
-    def _item(self, node: _Container, item: object, stamp: tuple[int, int]) -> None:
-        """One entry of a YANG list: its keys stand among its leaves."""
-        if not isinstance(item, dict):
-            return
-        bare = {elem(key).name: key for key in item}
-        keys = {k: str(item[bare[k]]) for k in _LIST_KEYS if isinstance(item.get(bare.get(k)), str | int)}
-        place = tuple(keys.items())
-        child = node.children.get(place)
-        if not isinstance(child, _Container):
-            head, last = node.path.elems[:-1], node.path.elems[-1]
-            child = _Container(GnmiPath((*head, elem(last.name, keys)), node.path.origin, node.path.target))
-            node.children[place] = child
-        self._walk(child, {k: v for k, v in item.items() if k not in {bare[name] for name in keys}}, stamp)
-
-    def _grow(self, node: _Container, key: str, value: object) -> Cell | _Container | None:
-        path = node.path + GnmiPath((elem(key),))
-        child: Cell | _Container | None
-        if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict)):
-            child = _Container(path)
-        else:
-            child = self._learn(path)
-            counter = child.series.counter
-            if counter is not None and counter.ignored and not self._keep_ignored:
-                child = None
-        node.children[key] = child
-        self._count_entry()
-        return child
+        self._entries = self._tree.entries = 0
 
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:
         """A deleted node's values are gone, not zero."""

@@ -6,8 +6,6 @@ from collectors.fabric.reading import text
 from collectors.fabric.series import Series
 from collectors.gnmi.path import GnmiPath
 
-_LEAVES = {"system-name", "port-id", "port-description"}
-
 
 class Neighbours:
     """The neighbours of one device as they stand, and which of their links were told already."""
@@ -20,7 +18,8 @@ class Neighbours:
     def owns(path: GnmiPath) -> bool:
         """Whether a path is a leaf below an LLDP neighbour."""
         names = [e.name for e in path.elems]
-        return names[:3] == ["lldp", "interfaces", "interface"] and "neighbor" in names[3:-1]
+        keyed = {e.name for e in path.elems if e.keys}
+        return names[:3] == ["lldp", "interfaces", "interface"] and {"interface", "neighbor"} <= keyed
 
     def cell(self, path: GnmiPath) -> Cell:
         """The cell of one leaf of one neighbour."""

@@ -71,4 +71,17 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
         from collectors.gnmi.replay import replay
 
         return replay(args, outlet)
-    raise SourceError("give --target HOST:PORT, --targets FILE or --responses FILE")
+    import asyncio
+
+    from collectors.gnmi.service import snapshot
+
+    return asyncio.run(snapshot(args, outlet))
+
+
+async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Read every target until cancelled. Raises `SourceError`."""
+    if args.responses is not None:
+        raise SourceError("a recording is read with --once")
+    from collectors.gnmi.service import serve as serve_targets
+
+    await serve_targets(args, outlet)

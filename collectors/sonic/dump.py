@@ -8,6 +8,7 @@ as `redis-dump` writes it, with `type` and `value`).
 from collections.abc import Iterator
 from typing import Any
 
+from collectors.fabric.reading import Raw
 from collectors.fabric.series import Series
 from collectors.sonic.series import TABLES, Place, series, step
 
@@ -25,7 +26,7 @@ class DumpForm(ValueError):
     """JSON that is no dump of the database."""
 
 
-def read_dump(document: Any, port: str | None) -> Iterator[tuple[Series, object]]:
+def read_dump(document: Any, port: str | None) -> Iterator[tuple[Series, Raw]]:
     """Every value with its series. `port` holds fields that stand under no port. Raises `DumpForm`."""
     if not isinstance(document, dict):
         raise DumpForm(f"expected an object of fields or of ports, found {type(document).__name__}")
@@ -33,7 +34,7 @@ def read_dump(document: Any, port: str | None) -> Iterator[tuple[Series, object]
     yield from _walk(document, Place(port=port), named)
 
 
-def _walk(found: dict[str, Any], place: Place, named: dict[str, Place]) -> Iterator[tuple[Series, object]]:
+def _walk(found: dict[str, Any], place: Place, named: dict[str, Place]) -> Iterator[tuple[Series, Raw]]:
     for key, value in found.items():
         if isinstance(value, dict):
             if key not in _MAPS and not key.endswith("_MAP"):

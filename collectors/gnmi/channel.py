@@ -1,0 +1,47 @@
+"""A gRPC channel to one switch, and the Subscribe call on it: raw bytes both ways."""
+
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from collectors.gnmi.target import Access, Target
+
+LARGEST_MESSAGE = 64 * 1024 * 1024
+"""Bytes. gRPC refuses more than 4 MB by default; SONiC answers a wildcard in one message."""
+SUBSCRIBE = "/gnmi.gNMI/Subscribe"
+
+# No keepalive pings: a Go server ends a quiet connection that pings it (GOAWAY too_many_pings). A peer
+# that went silent is found by the time since its last message.
+_OPTIONS: tuple[tuple[str, int | str], ...] = (
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+def dial(target: Target) -> Any:
+    """A channel of its own for each attempt: gRPC's memory of failed attempts goes with it."""
+    access = target.access
+    if access.insecure:
+        return grpc.aio.insecure_channel(target.address, options=_OPTIONS)
+    credentials = grpc.ssl_channel_credentials(access.ca, access.key, access.cert)
+    options = _OPTIONS
+    if access.tls_name:
+        options += (
+            ("grpc.ssl_target_name_override", access.tls_name),
+            ("grpc.default_authority", access.tls_name),
+        )
+    return grpc.aio.secure_channel(target.address, credentials, options=options)
+
+
+def subscribe(channel: Any, access: Access) -> Any:
+    """The call; the request is written by the caller."""
+    return channel.stream_stream(SUBSCRIBE, request_serializer=None, response_deserializer=None)(
+        metadata=_login(access)
+    )
+
+
+def _login(access: Access) -> tuple[tuple[str, str], ...]:
+    pairs = (("username", access.username), ("password", access.password))
+    return tuple((name, value) for name, value in pairs if value is not None)

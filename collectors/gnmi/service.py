@@ -1,0 +1,77 @@
+"""All switches of one process: their streams, and the clock that judges them."""
+
+import argparse
+import asyncio
+import contextlib
+import socket
+
+from collectors.contract.kafka import kafka_settings
+from collectors.gnmi.stream import CONNECT_TIMEOUT_S, Reporting, Stream
+from collectors.gnmi.target import targets
+from collectors.source import Outlet, SourceError
+
+
+def reporting(args: argparse.Namespace, outlet: Outlet, *, keep_ignored: bool) -> Reporting:
+    """What the options say of the process."""
+    host = args.node or socket.gethostname()
+    instance = f":{args.instance}" if getattr(args, "instance", None) else ""
+    return Reporting(
+        outlet=outlet,
+        collector=f"gnmi@{host}{instance}",
+        cluster=kafka_settings().cluster,
+        interval_s=args.interval,
+        keep_ignored=keep_ignored,
+    )
+
+
+async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Read every switch until cancelled. Raises `SourceError` for options that cannot be used."""
+    shared = reporting(args, outlet, keep_ignored=args.keep_ignored)
+    await run([Stream(target, shared) for target in targets(args)], shared.interval_s)
+
+
+async def run(streams: list[Stream], interval_s: float) -> None:
+    """Until cancelled; then every connection is closed."""
+    async with asyncio.TaskGroup() as group:
+        for stream in streams:
+            group.create_task(stream.run(), name=f"gnmi {stream.target.name}")
+        group.create_task(tick(streams, interval_s))
+
+
+async def tick(streams: list[Stream], interval_s: float) -> None:
+    """Ten to twenty times an interval, for all streams together."""
+    period = min(0.5, max(0.02, interval_s / 20))
+    while True:
+        await asyncio.sleep(period)
+        for stream in streams:
+            stream.tick()
+
+
+async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
+    """The first scrape of every switch. Returns how many answered; a switch that did not is told by a beat."""
+    shared = reporting(args, outlet, keep_ignored=True)
+    streams = [Stream(target, shared) for target in targets(args)]
+    clock = asyncio.create_task(tick(streams, min(args.interval, 1.0)))
+    try:
+        answered = await asyncio.gather(*(_first(stream) for stream in streams))
+    finally:
+        clock.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await clock
+    if not any(answered):
+        raise SourceError("no switch answered")
+    return sum(answered)
+
+
+async def _first(stream: Stream) -> bool:
+    reading = asyncio.create_task(stream.run())
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await stream.first.wait()
+    except TimeoutError:
+        return False
+    finally:
+        reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reading
+    return True
