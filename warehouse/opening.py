@@ -8,6 +8,9 @@ from warehouse.place import Place, place_of
 from warehouse.schema import upgrade
 from warehouse.settings import S3Settings, WarehouseSettings, s3_settings, warehouse_settings
 
+Connection = duckdb.DuckDBPyConnection
+"""What `connect()` gives; other rooms name it without importing DuckDB."""
+
 LAKE = "lake"
 BUSY_MS = 30_000
 

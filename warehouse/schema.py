@@ -15,8 +15,29 @@ SQL = Path(__file__).parent / "sql"
 ROOM = Path(__file__).parent
 LAKE = "lake"
 
-HOURLY = ("gpu_scrapes", "gpu_fields", "rank_steps", "collectives", "port_scrapes", "port_fields")
-"""Tables that grow with the fleet: one folder of files an hour, so that a closed hour is merged once."""
+HOUR, DAY, MONTH = (
+    "year(ts), month(ts), day(ts), hour(ts)",
+    "year(ts), month(ts), day(ts)",
+    "year(ts), month(ts)",
+)
+FOLDERS = {
+    "gpu_scrapes": HOUR,
+    "gpu_fields": HOUR,
+    "rank_steps": HOUR,
+    "collectives": HOUR,
+    "port_scrapes": HOUR,
+    "port_fields": HOUR,
+    "beats": DAY,
+    "kernel_events": DAY,
+    "scrape_errors": DAY,
+    "rejected": DAY,
+    "job_events": MONTH,
+    "placements": MONTH,
+    "finding_edges": MONTH,
+    "incident_edges": MONTH,
+    "node_scores": MONTH,
+}
+"""A merge makes one file of a folder: the faster a table grows, the shorter the time that a folder holds."""
 
 SORTED: dict[str, tuple[str, ...]] = {
     "gpu_scrapes": ("cluster", "gpu_uuid", "mig", "ts"),
@@ -49,7 +70,7 @@ def digest() -> str:
     for texts in (tables(), views()):
         for name, text in texts.items():
             whole.update(f"{name}\0{text}\0".encode())
-    whole.update(repr((HOURLY, SORTED, OPTIONS)).encode())
+    whole.update(repr((FOLDERS, SORTED, OPTIONS)).encode())
     for name in COLUMN_NOTES.values():
         whole.update((ROOM / name).read_bytes())
     return whole.hexdigest()
@@ -98,8 +119,8 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
                 connection.execute(f'alter table {name} add column "{column}" {kind}')
     else:
         connection.execute(text)
-        if name in HOURLY:
-            connection.execute(f"alter table {name} set partitioned by (year(ts), month(ts), day(ts), hour(ts))")
+        if name in FOLDERS:
+            connection.execute(f"alter table {name} set partitioned by ({FOLDERS[name]})")
         if name in SORTED:
             keys = ", ".join(f'"{key}" asc' for key in SORTED[name])
             connection.execute(f"alter table {name} set sorted by ({keys})")

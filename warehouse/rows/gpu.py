@@ -83,13 +83,15 @@ class _Scrapes:
         """One field's values. A number that is not whole stays out of a whole-number column: `gpu_fields` has it."""
         values, kind = self.fields[field], arrow_schema("gpu_scrapes").field(column).type
         values.extend(repeat(None, self.count - len(values)))
+        made: pa.Array[Any]
         if not pa.types.is_integer(kind):
-            return pa.array(values, kind)
+            made = pa.array(values, kind)
+            return made
         try:
-            whole: pa.Array[Any] = pa.array(values, pa.float64()).cast(kind)
-            return whole
+            made = pa.array(values, pa.float64()).cast(kind)
         except pa.ArrowInvalid:
-            return pa.array([self.whole(field, at, value) for at, value in enumerate(values)], kind)
+            made = pa.array([self.whole(field, at, value) for at, value in enumerate(values)], kind)
+        return made
 
     def whole(self, field: str, at: int, value: float | None) -> int | None:
         if value is None or (value.is_integer() and -(2.0**63) <= value < 2.0**63):

@@ -1,0 +1,2 @@
+-- Grain: one row: the moment so many hours ago.
+select now() - to_seconds($hours * 3600)

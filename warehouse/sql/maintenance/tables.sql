@@ -1,0 +1,5 @@
+-- Grain: table of the warehouse.
+select table_name
+from duckdb_tables()
+where database_name = 'lake'
+order by table_name
