@@ -1,0 +1,260 @@
+"""Slow ranks of a synchronous job: longest own compute among the ranks that do the same work.
+
+In a synchronous job the step ends for all together, so step time says nothing about who is slow, and the
+slow rank is the one that waits *least*. Judged are ratios of own compute time to the peers' median.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from collectors.contract.job import JobEvent, StepReport
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
+from streams.contract import Finding
+from streams.detector import Tick
+from streams.detectors.straggler_findings import NAME
+from streams.detectors.straggler_groups import PeerGroup, peer_groups
+from streams.detectors.straggler_job import (
+    imbalance,
+    quality,
+    regression,
+    remember_stages,
+    remember_time,
+)
+from streams.detectors.straggler_limits import StragglerLimits
+from streams.detectors.straggler_load import Sample, choose_load
+from streams.detectors.straggler_state import Kept, StragglerState
+from streams.detectors.straggler_statistic import ratios_to_others
+from streams.detectors.straggler_steps import OpenStep
+from streams.detectors.straggler_verdicts import (
+    Candidate,
+    look,
+    look_alone,
+    moved,
+    open_candidates,
+    release,
+    settle,
+)
+
+ENDED_GRACE_US = 600_000_000
+"""Reports of an attempt that ended so recently are its last words, not a new life."""
+FORGOTTEN_US = 3_600_000_000
+"""So long after its end nothing of a job is remembered."""
+_SAMPLED_RANKS = 256
+
+
+class StragglerDetector:
+    """Judges each step once its ranks have reported, or its time is up. One state per job."""
+
+    name = NAME
+    topics: tuple[Topic[Any], ...] = (JOB_STEPS, JOB_EVENTS, JOB_PLACEMENTS)
+
+    def __init__(self, limits: StragglerLimits | None = None) -> None:
+        self.limits = limits or StragglerLimits()
+
+    def fresh(self) -> StragglerState:
+        """The state of a job never seen."""
+        return StragglerState()
+
+    def step(self, state: StragglerState, batch: Sequence[Message | Tick]) -> tuple[StragglerState, list[Finding]]:
+        """Take reports, events and ticks of one job in arrival order."""
+        out: list[Finding] = []
+        for item in batch:
+            if isinstance(item, StepReport):
+                out += self._report(state, item)
+            elif isinstance(item, JobEvent):
+                out += self._event(state, item)
+            elif isinstance(item, Tick):
+                if state.steps.open:
+                    out += self._judge_due(state, item.ts_us)
+                ended_us = state.kept.ended_us
+                if ended_us is not None and item.ts_us > ended_us + FORGOTTEN_US:
+                    state = self.fresh()
+        return state, out
+
+    def keep(self, state: StragglerState) -> bytes | None:
+        """Attempt, suspects and open episodes; None for a job that says nothing worth keeping."""
+        return None if state.kept == Kept() else msgspec.msgpack.encode(state.kept)
+
+    def restore(self, kept: bytes) -> StragglerState:
+        """Open episodes at once; the ratios come back with the last minutes of the topic."""
+        state = StragglerState(kept=msgspec.msgpack.decode(kept, type=Kept))
+        state.steps.first = state.kept.first
+        state.muted_step = state.kept.edge_step
+        return state
+
+    def _report(self, state: StragglerState, report: StepReport) -> list[Finding]:
+        kept = state.kept
+        if report.attempt < kept.attempt or report.ts_us < state.restarted_us:
+            return []
+        if kept.ended_us is not None and report.attempt == kept.attempt:
+            if report.ts_us <= kept.ended_us + ENDED_GRACE_US:
+                return []
+            state.begin(report.attempt)
+        elif report.attempt > kept.attempt:
+            state.begin(report.attempt)
+        state.cluster, state.job = report.cluster, report.job
+        state.reported_us = max(state.reported_us, report.ts_us)
+        out = self._judge_due(state, report.ts_us)
+        if state.steps.take(self.limits, report):
+            state.begin(report.attempt)
+            state.steps.take(self.limits, report)
+        for rank in report.rank:
+            state.nodes[rank] = report.node
+        kept.first = state.steps.first
+        return out + self._judge_due(state, report.ts_us)
+
+    def _event(self, state: StragglerState, event: JobEvent) -> list[Finding]:
+        state.cluster, state.job = event.cluster, event.job
+        out: list[Finding] = []
+        if event.placement and event.ts_us > state.placed_us:
+            out += self._place(state, event)
+        if event.kind == "ended":
+            out += self._end(state, event)
+        elif event.kind in ("started", "restarted") and event.ts_us > max(state.restarted_us, state.kept.ended_us or 0):
+            again = event.attempt == state.kept.attempt and (
+                event.kind == "restarted" or state.kept.ended_us is not None
+            )
+            if event.attempt > state.kept.attempt or again:
+                state.restarted_us = event.ts_us
+                state.begin(event.attempt)
+        elif event.kind == "checkpoint" and event.step is not None:
+            state.checkpoints.append(event.step)
+        return out
+
+    def _place(self, state: StragglerState, event: JobEvent) -> list[Finding]:
+        state.placed_us = event.ts_us
+        state.placement = {place.rank: place for place in event.placement}
+        state.regroup()
+        return moved(state, event.ts_us)
+
+    def _end(self, state: StragglerState, event: JobEvent) -> list[Finding]:
+        kept = state.kept
+        if event.attempt < kept.attempt and event.ts_us < state.reported_us:
+            return []
+        if event.ts_us < state.restarted_us or (kept.ended_us is not None and event.ts_us <= kept.ended_us):
+            return []
+        words = f"{event.job} ended"
+        out: list[Finding] = []
+        for rank in sorted(kept.suspects):
+            out += release(state, rank, event.ts_us, words, [])
+        for name in sorted(kept.episodes.open):
+            edge = kept.episodes.clear(name, event.ts_us, words)
+            out += [] if edge is None else [edge]
+        state.begin(kept.attempt)
+        kept.ended_us = event.ts_us
+        state.nodes.clear()
+        return out
+
+    def _judge_due(self, state: StragglerState, now_us: int) -> list[Finding]:
+        out: list[Finding] = []
+        for number, step, ts_us in state.steps.due(self.limits, now_us):
+            edges = self._judge(state, number, step, ts_us)
+            if edges:
+                state.kept.edge_step = number
+                out += edges
+        return out
+
+    def _judge(self, state: StragglerState, number: int, step: OpenStep, ts_us: int) -> list[Finding]:
+        """Judge one closed step: statistics first, then what they say, unless it was said before a restart."""
+        if self._gated(state, number, step):
+            self._sample(state, step)
+            return []
+        limits = self.limits
+        self._group(state)
+        self._sample(state, step)
+        if state.judged in (0, limits.settled_steps):
+            self._choose_load(state)
+        state.recent.append(step)
+        state.judged += 1
+        own = self._own(state, step)
+        muted = number <= state.muted_step
+        out: list[Finding] = []
+        found: list[Candidate] = []
+        alone: list[PeerGroup] = []
+        whole = True
+        for group in state.groups:
+            present = {rank: own[rank] for rank in group.ranks if rank in own}
+            if len(present) < limits.present * len(group.ranks):
+                whole = False
+                continue
+            if len(group.ranks) <= 2:
+                self._remember_own(group, present)
+            if len(present) >= 2:
+                group.remember(limits, ratios_to_others(present), math.log(limits.effect) / 2)
+                if not muted:
+                    found += look(limits, state, group)
+            elif len(group.ranks) == 1:
+                alone.append(group)
+        remember_time(limits, state, step)
+        remember_stages(state, own)
+        if muted:
+            return []
+        found += look_alone(limits, state, alone)
+        if state.kept.suspects or state.kept.episodes.open:
+            for group in state.groups:
+                out += settle(limits, state, group, ts_us)
+        out += open_candidates(limits, state, found, ts_us)
+        out += regression(limits, state, ts_us)
+        if state.judged % limits.settled_steps == 0:
+            out += imbalance(limits, state, ts_us)
+        return out + quality(limits, state, step, whole, ts_us)
+
+    def _gated(self, state: StragglerState, number: int, step: OpenStep) -> bool:
+        """Warm-up, and what a checkpoint, an evaluation or a profile disturbs: the step and the next one."""
+        pause = not step.train or number in state.checkpoints
+        gated = pause or state.after_break or number - 1 in state.checkpoints
+        state.after_break = pause
+        return gated or number - (state.steps.first or 0) < self.limits.first_steps
+
+    def _group(self, state: StragglerState) -> None:
+        made_from = (len(state.steps.last), state.placed_us)
+        if state.grouped == made_from:
+            return
+        before = {group.ranks: group for group in state.groups}
+        state.groups = [before.get(g.ranks, g) for g in peer_groups(state.steps.last, state.placement)]
+        state.grouped = made_from
+
+    def _sample(self, state: StragglerState, step: OpenStep) -> None:
+        """Remember what peers worked on, until the load model is chosen."""
+        if not step.train or state.judged > self.limits.settled_steps:
+            return
+        self._group(state)
+        for group in state.groups:
+            samples = [
+                Sample(e.compute_s, e.tokens, e.sum_sq_len)
+                for rank in group.ranks[:_SAMPLED_RANKS]
+                if (e := step.entries.get(rank)) is not None and e.compute_s is not None and e.compute_s > 0
+            ]
+            if len(samples) > 1:
+                state.samples.append(samples)
+
+    def _choose_load(self, state: StragglerState) -> None:
+        load = choose_load(state.samples, state.load)
+        if load != state.load:
+            state.load = load
+            state.regroup()
+            self._group(state)
+
+    def _own(self, state: StragglerState, step: OpenStep) -> dict[int, float]:
+        own: dict[int, float] = {}
+        for rank, entry in step.entries.items():
+            compute_s = entry.compute_s
+            if compute_s is None or compute_s <= 0:
+                continue
+            load = state.load.of(entry.tokens, entry.sum_sq_len)
+            if load is not None:
+                own[rank] = compute_s / load
+        return own
+
+    def _remember_own(self, group: PeerGroup, present: dict[int, float]) -> None:
+        longest = self.limits.base_steps + max(self.limits.windows)
+        for rank, value in present.items():
+            series = group.own.setdefault(rank, [])
+            series.append(math.log(value))
+            if len(series) > 2 * longest:
+                del series[:-longest]

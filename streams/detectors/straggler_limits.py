@@ -1,0 +1,59 @@
+"""The numbers behind the straggler verdicts, each with where it comes from."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StragglerLimits:
+    """Limits of `StragglerDetector`. Factors are of own compute time over that of the peers."""
+
+    effect: float = 1.10
+    """A slow-down worth a finding: ByteDance (arXiv 2505.05713) and Greyhound (2410.12588) both settle on 10 %."""
+    settled: float = 1.05
+    """Below it an open slow-down is over; smaller ones cannot be told from noise (Holmes, NSDI '25)."""
+    settled_steps: int = 20
+    """Steps whose median must be below `settled`."""
+    windows: tuple[int, ...] = (3, 5, 10, 20, 40)
+    """Short windows for large slow-downs, long ones for small."""
+    z: float = 4.0
+    """The median of a window must stand so many of its standard errors above the peers."""
+    share: float = 0.8
+    """Share of a window's steps that must pass half the effect: one spike is no slow-down."""
+    noise_floor: float = 0.01
+    """Least noise believed, natural logarithm."""
+    noise_steps: int = 40
+    """Steps before the window from which the noise is taken."""
+    noise_values: int = 24
+    """With fewer values before the window the noise comes from the other ranks of the window as well."""
+    first_steps: int = 10
+    """Steps of an attempt that are never judged: compilation, caches, allocator."""
+    deadline_us: int = 30_000_000
+    """A step is judged so long after its first report, whoever is missing."""
+    later_steps: int = 3
+    """A rank that has reported so many steps further is not waited for."""
+    present: float = 0.8
+    """Share of a group that must have reported, else the step is not judged."""
+    given_up: int = 10
+    """Steps in a row that a rank may miss before it is waited for no more."""
+    open_steps: int = 256
+    """Most unjudged steps of one job in memory."""
+    leap: int = 1_000
+    """A step number further ahead, from few ranks, is a mistake of theirs and not where the job is."""
+    rewind_us: int = 120_000_000
+    """Steps that most ranks repeat so long after they were judged are a restart that nobody announced."""
+    quality_steps: int = 3
+    """Incomplete steps in a row before the telemetry itself is reported."""
+    base_steps: int = 60
+    """A series' own past, for the level shift."""
+    base_least: int = 20
+    """Without so much past nothing is said of a level shift."""
+    shift_steps: int = 10
+    """Window of the level shift: 15 alarms on 263 unmodified Megatron-LM runs, all real shifts."""
+    stage_noise: float = 0.05
+    """A stage imbalance is steady: noise within the stage stays below this ..."""
+    data_noise: float = 0.05
+    """... and an imbalance of the data is not: noise above this, and the slowest rank changes."""
+    data_share: float = 0.34
+    """No rank may be the slowest in more of the steps, else it is not the data."""
+    host_ranks: int = 2
+    """Slow ranks of one node that make the node the suspect."""

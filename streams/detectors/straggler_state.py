@@ -1,0 +1,103 @@
+"""What the straggler detector remembers of one job."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec import field as kept_field
+
+from collectors.contract.job import Placement
+from streams.detectors.straggler_groups import PeerGroup
+from streams.detectors.straggler_load import EQUAL, Load, Sample
+from streams.detectors.straggler_steps import OpenStep, Steps
+from streams.episodes import Episodes
+
+
+class Suspect(Struct, frozen=True):
+    """A rank whose slow-down is open. `base`: ln(compute) of its own past where it has no peers."""
+
+    factor: float
+    node: str | None
+    base: float | None = None
+
+
+class Kept(Struct):
+    """What outlives the process; it changes with an edge, an attempt or an end, never with a plain step."""
+
+    attempt: int = 0
+    first: int | None = None
+    """First step of the attempt."""
+    edge_step: int = -1
+    """Step that brought the last edge: what is read again up to it brings none."""
+    ended_us: int | None = None
+    regression_base: float | None = None
+    suspects: dict[int, Suspect] = kept_field(default_factory=dict)
+    episodes: Episodes = kept_field(default_factory=Episodes)
+
+
+@dataclass(slots=True)
+class StragglerState:
+    """All of one job. Only `kept` is durable; the rest is read back from the last minutes of the topic."""
+
+    kept: Kept = field(default_factory=Kept)
+    cluster: str = "default"
+    job: str = ""
+    steps: Steps = field(default_factory=Steps)
+    muted_step: int = -1
+    """After a restore: steps up to it rebuild the statistics and say nothing."""
+    placement: dict[int, Placement] = field(default_factory=dict)
+    placed_us: int = -1
+    restarted_us: int = -1
+    reported_us: int = -1
+    nodes: dict[int, str] = field(default_factory=dict)
+    """Rank -> the node that last reported it."""
+    groups: list[PeerGroup] = field(default_factory=list)
+    grouped: tuple[int, int] = (-1, -1)
+    """Count of ranks and time of the placement that the groups were made from."""
+    load: Load = EQUAL
+    samples: deque[list[Sample]] = field(default_factory=lambda: deque(maxlen=64))
+    recent: deque[OpenStep] = field(default_factory=lambda: deque(maxlen=5))
+    """The last judged steps, for evidence."""
+    times: list[float] = field(default_factory=list)
+    """ln(step time) of judged steps, per token where tokens are known."""
+    by_tokens: bool | None = None
+    stages: deque[dict[int, float]] = field(default_factory=lambda: deque(maxlen=20))
+    stages_first: list[dict[int, float]] = field(default_factory=list)
+    judged: int = 0
+    incomplete: int = 0
+    after_break: bool = False
+    checkpoints: deque[int] = field(default_factory=lambda: deque(maxlen=16))
+
+    def begin(self, attempt: int) -> None:
+        """Forget the steps of the attempt before; what is open stays open until the new one says otherwise."""
+        if attempt != self.kept.attempt:
+            self.kept.attempt = attempt
+            self.kept.edge_step = -1
+        self.kept.first = None
+        self.kept.ended_us = None
+        self.kept.regression_base = None
+        now_us = self.steps.now_us
+        self.steps = Steps(now_us=now_us)
+        self.muted_step = -1
+        self.regroup()
+        self.load = EQUAL
+        self.samples.clear()
+        self.recent.clear()
+        self.times.clear()
+        self.by_tokens = None
+        self.stages.clear()
+        self.stages_first.clear()
+        self.judged = 0
+        self.incomplete = 0
+        self.after_break = False
+        self.checkpoints.clear()
+
+    def regroup(self) -> None:
+        """Make the peer groups anew before the next step is judged."""
+        self.groups = []
+        self.grouped = (-1, -1)
+
+    def node_of(self, rank: int) -> str | None:
+        """Where a rank runs, by the placement or else by who reported it."""
+        place = self.placement.get(rank)
+        return place.node if place is not None else self.nodes.get(rank)

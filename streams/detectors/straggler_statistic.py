@@ -1,0 +1,111 @@
+"""The statistics of slow ranks: leave-one-out ratio, robust noise, window test, level shift."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from streams.detectors.straggler_limits import StragglerLimits
+
+MAD_TO_SIGMA = 1.4826
+"""Standard deviation over median absolute deviation, of a normal distribution."""
+MEDIAN_ERROR = 1.2533
+"""sqrt(pi / 2): the standard error of a median over that of a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A window that passed the test. `mu`, `sigma`: natural logarithms."""
+
+    window: int
+    mu: float
+    sigma: float
+
+    @property
+    def factor(self) -> float:
+        """Times slower than the peers."""
+        return math.exp(self.mu)
+
+
+def median_sorted(values: Sequence[float]) -> float:
+    """The median of a sorted, not empty sequence."""
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+
+
+def median(values: Sequence[float]) -> float:
+    """The median of a not empty sequence."""
+    return median_sorted(sorted(values))
+
+
+def sigma_of(values: Sequence[float], floor: float) -> float:
+    """Robust noise: scaled median absolute deviation, at least `floor`."""
+    if not values:
+        return floor
+    middle = median(values)
+    return max(floor, MAD_TO_SIGMA * median([abs(v - middle) for v in values]))
+
+
+def ratios_to_others(own: Mapping[int, float]) -> dict[int, float]:
+    """Rank -> ln(own / median of the others). Two members at least; values above zero.
+
+    Leaving the rank itself out matters: in a group of two it would dilute its own excess to half.
+    """
+    order = sorted(own, key=own.__getitem__)
+    values = [own[rank] for rank in order]
+    others = len(values) - 1
+    half = others // 2
+    out: dict[int, float] = {}
+    for i, rank in enumerate(order):
+        high = values[half] if half < i else values[half + 1]
+        if others % 2:
+            middle = high
+        else:
+            low = values[half - 1] if half - 1 < i else values[half]
+            middle = (low + high) / 2
+        out[rank] = math.log(own[rank] / middle)
+    return out
+
+
+def slow_window(limits: StragglerLimits, series: Sequence[float], noise: Callable[[int], float]) -> Slow | None:
+    """The shortest window at the end of a rank's ratios that shows a lasting slow-down.
+
+    `noise(n)`: the group's noise from before the last n steps; asked for only when the effect is there.
+    """
+    effect = math.log(limits.effect)
+    for n in limits.windows:
+        if len(series) < n:
+            return None
+        window = series[-n:]
+        if sum(1 for x in window if x > effect / 2) < limits.share * n:
+            continue
+        mu = min(window) if n < 5 else median(window)
+        if mu < effect:
+            continue
+        sigma = noise(n)
+        if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) >= limits.z:
+            return Slow(n, mu, sigma)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A series that left its own past. `base`: where it stood, natural logarithm."""
+
+    mu: float
+    base: float
+
+
+def level_shift(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:
+    """Has the end of a series of logarithms risen above its own past, for good?"""
+    n = limits.shift_steps
+    past = series[-(n + limits.base_steps) : -n]
+    if len(past) < limits.base_least:
+        return None
+    effect = math.log(limits.effect)
+    base = median(past)
+    window = [y - base for y in series[-n:]]
+    mu = median(window)
+    if mu < effect or sum(1 for y in window if y > effect / 2) < limits.share * n:
+        return None
+    sigma = sigma_of(past, limits.noise_floor)
+    return Shift(mu, base) if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) >= limits.z else None

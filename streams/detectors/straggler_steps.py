@@ -1,0 +1,127 @@
+"""Putting the steps of a job together again: nodes report apart, in any order, some never."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from collectors.contract.job import StepReport
+from streams.detectors.straggler_limits import StragglerLimits
+
+
+class Entry(NamedTuple):
+    """One rank's one step, seconds. `compute_s` None: the rank reported, but not its own compute time."""
+
+    compute_s: float | None
+    wait_s: float | None
+    step_s: float | None
+    tokens: int | None
+    sum_sq_len: int | None
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """A step that is still coming in."""
+
+    first_us: int
+    last_us: int
+    train: bool = True
+    entries: dict[int, Entry] = field(default_factory=dict)
+    blocker: int | None = None
+    """A rank that was found missing: asked first the next time, so that the question stays cheap."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """The unjudged steps of one attempt."""
+
+    open: dict[int, OpenStep] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+    """Rank -> its highest step: the ranks that this attempt is known to have."""
+    absent: dict[int, int] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    repeated: set[int] = field(default_factory=set)
+    first: int | None = None
+    floor: int = -1
+    """The last judged step: what is not above it comes too late."""
+    floor_us: int = 0
+    now_us: int = 0
+
+    def take(self, limits: StragglerLimits, report: StepReport) -> bool:
+        """Add a report. The first word of a (rank, step) counts. True: the job has gone back in its steps."""
+        columns = (report.compute_s, report.wait_s, report.step_s, report.tokens, report.sum_sq_len)
+        for i, (rank, number, phase) in enumerate(zip(report.rank, report.step, report.phase, strict=False)):
+            if number < 0:
+                continue
+            if number > self.last.get(rank, -1):
+                self.last[rank] = number
+            self.gone.discard(rank)
+            if self.first is None or number < self.first:
+                self.first = number
+            if number <= self.floor:
+                if report.ts_us > self.floor_us + limits.rewind_us:
+                    self.repeated.add(rank)
+                continue
+            step = self.open.get(number)
+            if step is None:
+                step = self.open[number] = OpenStep(report.ts_us, report.ts_us)
+            if rank in step.entries:
+                continue
+            step.first_us = min(step.first_us, report.ts_us)
+            step.last_us = max(step.last_us, report.ts_us)
+            saved = _at(report.checkpoint_s, i)
+            step.train = step.train and phase == "train" and (saved is None or saved == 0)
+            step.entries[rank] = Entry(*(_at(column, i) for column in columns))  # type: ignore[arg-type]
+        return len(self.repeated) * 2 > len(self.last) - len(self.gone)
+
+    def due(self, limits: StragglerLimits, now_us: int) -> Iterator[tuple[int, OpenStep, int]]:
+        """Close, in order, every step that is complete or out of time: (number, step, event time)."""
+        self.now_us = max(self.now_us, now_us)
+        while self.open:
+            number = min(self.open)
+            step = self.open[number]
+            deadline_us = step.first_us + limits.deadline_us
+            if self._complete(limits, number, step):
+                closed_us = step.last_us
+            elif self.now_us >= deadline_us:
+                closed_us = deadline_us
+            elif len(self.open) > limits.open_steps:
+                closed_us = step.last_us
+            else:
+                return
+            del self.open[number]
+            many = len(step.entries) >= limits.present * (len(self.last) - len(self.gone))
+            if many or 0 <= self.floor < number <= self.floor + limits.leap:
+                self._leave(limits, number, step, closed_us)
+            yield number, step, max(self.floor_us, closed_us)
+
+    def _complete(self, limits: StragglerLimits, number: int, step: OpenStep) -> bool:
+        if len(step.entries) >= len(self.last) - len(self.gone):
+            return True
+        enough = number + limits.later_steps
+        if step.blocker is not None and self._blocks(step.blocker, enough, step):
+            return False
+        step.blocker = next((rank for rank in self.last if self._blocks(rank, enough, step)), None)
+        return step.blocker is None
+
+    def _blocks(self, rank: int, enough: int, step: OpenStep) -> bool:
+        return rank not in step.entries and rank not in self.gone and self.last[rank] < enough
+
+    def _leave(self, limits: StragglerLimits, number: int, step: OpenStep, closed_us: int) -> None:
+        self.floor = number
+        self.floor_us = max(self.floor_us, closed_us)
+        self.repeated.clear()
+        if len(step.entries) == len(self.last) and not self.absent:
+            return
+        for rank in self.last:
+            if rank in step.entries:
+                self.absent.pop(rank, None)
+            elif rank not in self.gone:
+                self.absent[rank] = self.absent.get(rank, 0) + 1
+                if self.absent[rank] >= limits.given_up:
+                    del self.absent[rank]
+                    self.gone.add(rank)
+
+
+def _at(column: Sequence[float | None], i: int) -> float | None:
+    value = column[i] if i < len(column) else None
+    return value if value is not None and 0 <= value < float("inf") else None

@@ -1,0 +1,215 @@
+"""From suspects to findings: one rank, a host, a pair that parted, and the way back."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+from streams.contract import Evidence, Finding, Subject
+from streams.detectors.straggler_findings import (
+    cost_evidence,
+    finding,
+    percent,
+    rank_evidence,
+    rank_subject,
+    window_evidence,
+)
+from streams.detectors.straggler_groups import PeerGroup
+from streams.detectors.straggler_limits import StragglerLimits
+from streams.detectors.straggler_state import StragglerState, Suspect
+from streams.detectors.straggler_statistic import level_shift, median, slow_window
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rank that passed the test in this step."""
+
+    rank: int
+    factor: float
+    window: int
+    sigma: float | None
+    group: PeerGroup
+    base: float | None = None
+    sure: bool = True
+    """False: one of two parted, and its own past does not say which."""
+
+
+def look(limits: StragglerLimits, state: StragglerState, group: PeerGroup) -> list[Candidate]:
+    """The ranks of a group that are newly slow against their peers, after a judged step."""
+    longest_quiet = (1 - limits.share) * max(limits.windows)
+    out = []
+    for rank in group.steps[-1]:
+        if rank in state.kept.suspects or group.quiet[rank] > longest_quiet:
+            continue
+        slow = slow_window(limits, group.ratios[rank], lambda n, r=rank: group.noise(limits, r, n))  # type: ignore[misc]
+        if slow is None:
+            continue
+        sure = len(group.ranks) > 2 or _left_its_past(limits, group, rank, slow.window)
+        out.append(Candidate(rank, slow.factor, slow.window, slow.sigma, group, sure=sure))
+    return out
+
+
+def look_alone(limits: StragglerLimits, state: StragglerState, alone: list[PeerGroup]) -> list[Candidate]:
+    """Ranks without peers that left their own past. When most of them did at once it is the job, not a rank."""
+    out = []
+    for group in alone:
+        rank = group.ranks[0]
+        if rank in state.kept.suspects:
+            continue
+        shift = level_shift(limits, group.own.get(rank, []))
+        if shift is not None:
+            out.append(Candidate(rank, math.exp(shift.mu), limits.shift_steps, None, group, base=shift.base))
+    return [] if len(alone) > 1 and 2 * len(out) > len(alone) else out
+
+
+def open_candidates(
+    limits: StragglerLimits, state: StragglerState, found: list[Candidate], ts_us: int
+) -> list[Finding]:
+    """Make suspects and tell of them: several on one node are told as the node."""
+    edges: list[Finding | None] = []
+    by_node: dict[str | None, list[Candidate]] = defaultdict(list)
+    for c in sorted(found, key=lambda c: c.rank):
+        if c.sure:
+            state.kept.suspects[c.rank] = Suspect(c.factor, state.node_of(c.rank), c.base)
+            by_node[state.node_of(c.rank)].append(c)
+        else:
+            edges.append(state.kept.episodes.report(f"pair/{c.rank}", _pair(limits, state, c, ts_us)))
+    for node, candidates in by_node.items():
+        all_here = {r: s for r, s in state.kept.suspects.items() if s.node == node}
+        if node is not None and len(all_here) >= limits.host_ranks:
+            edges.append(
+                state.kept.episodes.report(f"node/{node}", _host(limits, state, node, all_here, candidates[0], ts_us))
+            )
+        else:
+            edges += [state.kept.episodes.report(f"rank/{c.rank}", _rank(limits, state, c, ts_us)) for c in candidates]
+    return [edge for edge in edges if edge is not None]
+
+
+def settle(limits: StragglerLimits, state: StragglerState, group: PeerGroup, ts_us: int) -> list[Finding]:
+    """Close what the last steps of a group show to be over."""
+    out: list[Finding] = []
+    limit = math.log(limits.settled)
+    for rank in group.ranks:
+        suspect = state.kept.suspects.get(rank)
+        pair = f"pair/{rank}" in state.kept.episodes.open
+        if suspect is None and not pair:
+            continue
+        if suspect is not None and suspect.base is not None and len(group.ranks) == 1:
+            series = [y - suspect.base for y in group.own.get(rank, [])[-limits.settled_steps :]]
+        else:
+            series = group.ratios.get(rank, [])[-limits.settled_steps :]
+        if len(series) < limits.settled_steps or median(series) >= limit:
+            continue
+        told = Evidence(
+            what=f"own compute over the peers', median of {len(series)} steps",
+            value=math.exp(median(series)),
+            unit="ratio",
+        )
+        if pair:
+            out += _gone(state.kept.episodes.clear(f"pair/{rank}", ts_us, "the pair agrees again", [told]))
+        if suspect is not None:
+            out += release(state, rank, ts_us, f"rank {rank} of {state.job} keeps up again", [told])
+    return out
+
+
+def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence: list[Evidence]) -> list[Finding]:
+    """A rank is no suspect any more; with the last of its node the node is none either."""
+    suspect = state.kept.suspects.pop(rank)
+    out = _gone(state.kept.episodes.clear(f"rank/{rank}", ts_us, summary, evidence))
+    if suspect.node is not None and all(s.node != suspect.node for s in state.kept.suspects.values()):
+        out += _gone(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, summary, evidence))
+    return out
+
+
+def moved(state: StragglerState, ts_us: int) -> list[Finding]:
+    """A placement that runs a suspect rank elsewhere, or no more, ends its episode."""
+    out: list[Finding] = []
+    for rank, suspect in sorted(state.kept.suspects.items()):
+        place = state.placement.get(rank)
+        if place is None:
+            out += release(state, rank, ts_us, f"rank {rank} of {state.job} is not placed any more", [])
+        elif suspect.node is not None and place.node != suspect.node:
+            out += release(
+                state, rank, ts_us, f"rank {rank} of {state.job} moved from {suspect.node} to {place.node}", []
+            )
+    return out
+
+
+def _left_its_past(limits: StragglerLimits, group: PeerGroup, rank: int, window: int) -> bool:
+    own = group.own.get(rank, [])
+    past = own[: -window or None][-limits.base_steps :]
+    if len(past) < limits.windows[0]:
+        return False
+    return median(own[-window:]) - median(past) >= math.log(limits.effect) / 2
+
+
+def _rank(limits: StragglerLimits, state: StragglerState, c: Candidate, ts_us: int) -> Finding:
+    subject = rank_subject(state, c.rank)
+    where = "" if subject.node is None else f" on {subject.node}"
+    peers = c.group.ranks if len(c.group.ranks) > 1 else ()
+    beside = f"its {len(peers) - 1} peers" if peers else "its own past"
+    return finding(
+        limits,
+        state,
+        subject,
+        ts_us,
+        cause="slow_rank",
+        severity="critical",
+        factor=c.factor,
+        summary=f"rank {c.rank} of {state.job}{where} computes {c.factor:.2f} times as long as {beside}",
+        evidence=[
+            *rank_evidence(state, c.rank, peers),
+            *window_evidence(limits, c.window, c.sigma),
+            *cost_evidence(state, c.rank, peers),
+        ],
+        action="look at this GPU's clocks, throttle reasons and errors; move the rank if it stays slow",
+    )
+
+
+def _host(
+    limits: StragglerLimits,
+    state: StragglerState,
+    node: str,
+    slow: dict[int, Suspect],
+    c: Candidate,
+    ts_us: int,
+) -> Finding:
+    factor = max(s.factor for s in slow.values())
+    names = ", ".join(str(r) for r in sorted(slow)[:8]) + (" ..." if len(slow) > 8 else "")
+    return finding(
+        limits,
+        state,
+        Subject(kind="node", id=node, node=node, job=state.job),
+        ts_us,
+        cause="host_slow",
+        severity="critical",
+        factor=factor,
+        summary=f"{len(slow)} ranks of {state.job} on {node} are slow, up to {percent(factor)}: {names}",
+        evidence=[
+            Evidence(what=f"slow ranks on the node: {names}", value=float(len(slow)), unit="ranks"),
+            *rank_evidence(state, c.rank, c.group.ranks),
+            *window_evidence(limits, c.window, c.sigma),
+            *cost_evidence(state, c.rank, c.group.ranks),
+        ],
+        action="look at the host: CPU contention, data loader, power, the GPUs that it has in common",
+    )
+
+
+def _pair(limits: StragglerLimits, state: StragglerState, c: Candidate, ts_us: int) -> Finding:
+    return finding(
+        limits,
+        state,
+        rank_subject(state, c.rank),
+        ts_us,
+        cause="pair_divergence",
+        severity="info",
+        factor=c.factor,
+        summary=(
+            f"rank {c.rank} of {state.job} computes {c.factor:.2f} times as long as its only peer; "
+            "its own past does not say which of the two changed"
+        ),
+        evidence=[*rank_evidence(state, c.rank, c.group.ranks), *window_evidence(limits, c.window, c.sigma)],
+    )
+
+
+def _gone(edge: Finding | None) -> list[Finding]:
+    return [] if edge is None else [edge]
