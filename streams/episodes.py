@@ -31,12 +31,10 @@ class Episodes(Struct):
 
     open: dict[str, Finding] = field(default_factory=dict)
 
-    def report(
-        self, name: str, finding: Finding, damping: Damping = Damping(), most: int = 1024
-    ) -> Finding | None:
+    def report(self, name: str, finding: Finding, damping: Damping = Damping(), most: int = 1024) -> Finding | None:
         """Say that the fault is there now; the edge to send, or None when it says nothing new.
 
-        `finding` is built as if it opened: `state` is ignored, `episode_us` used for the first edge. Each
+        `finding` is built as if it opened: `state` is ignored, start and subject are those of the first edge. Each
         open episode of one subject gets a start of its own (a microsecond later), as its key demands. Beyond
         `most` open episodes no further one is opened: state stays bounded whatever comes in.
         """
@@ -46,7 +44,7 @@ class Episodes(Struct):
                 return None
             edge = msgspec.structs.replace(finding, state="opened", episode_us=self._start(finding))
         elif _is_news(last, finding, damping):
-            edge = msgspec.structs.replace(finding, state="updated", episode_us=last.episode_us)
+            edge = msgspec.structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
         else:
             return None
         self.open[name] = edge
@@ -60,9 +58,7 @@ class Episodes(Struct):
         last = self.open.pop(name, None)
         if last is None:
             return None
-        return msgspec.structs.replace(
-            last, state="cleared", ts_us=ts_us, summary=summary, evidence=list(evidence)
-        )
+        return msgspec.structs.replace(last, state="cleared", ts_us=ts_us, summary=summary, evidence=list(evidence))
 
     def _start(self, finding: Finding) -> int:
         taken = {f.episode_us for f in self.open.values() if f.subject == finding.subject}
