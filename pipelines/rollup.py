@@ -1,0 +1,136 @@
+"""Rebuilding a partition: delete and insert in one transaction, so that running it twice changes nothing."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collectors.contract.errors import UserError
+from pipelines.peaks import peak_flops
+
+if TYPE_CHECKING:
+    from warehouse.opening import Connection
+    from warehouse.settings import WarehouseSettings
+
+SQL = Path(__file__).parent / "sql"
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """One table that is rebuilt by its partition column from one SELECT."""
+
+    table: str
+    column: str
+    """`hour` or `day`: what a partition is."""
+
+    @property
+    def grain(self) -> timedelta:
+        """Length of one partition."""
+        return HOUR if self.column == "hour" else DAY
+
+
+GPU_DAYS = Rollup("gpu_days", "day")
+MFU_HOURLY = Rollup("mfu_hourly", "hour")
+USABLE_HOURLY = Rollup("usable_compute_hourly", "hour")
+HEALTH_HOURLY = Rollup("fleet_health_hourly", "hour")
+MFU_DAILY = Rollup("mfu_daily", "day")
+USABLE_DAILY = Rollup("usable_compute_daily", "day")
+HEALTH_DAILY = Rollup("fleet_health_daily", "day")
+EFFECTIVE_DAILY = Rollup("effective_compute_daily", "day")
+
+HOURLY = (MFU_HOURLY, USABLE_HOURLY, HEALTH_HOURLY)
+DAILY = (MFU_DAILY, USABLE_DAILY, HEALTH_DAILY, EFFECTIVE_DAILY)
+ALL = (GPU_DAYS, *HOURLY, *DAILY)
+
+
+@cache
+def statement(kind: str, table: str) -> str:
+    """The text of `sql/KIND/TABLE.sql`."""
+    return (SQL / kind / f"{table}.sql").read_text()
+
+
+def make_tables(connection: "Connection") -> None:
+    """Create the rollup tables that are not there (inside a transaction of the caller's)."""
+    for rollup in ALL:
+        connection.execute(statement("tables", rollup.table))
+
+
+def aligned(rollup: Rollup, moment: datetime) -> datetime:
+    """The start of the partition that holds `moment` (UTC)."""
+    day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day if rollup.column == "day" else moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def rebuild(
+    rollup: Rollup,
+    start: datetime,
+    end: datetime,
+    *,
+    settings: "WarehouseSettings | None" = None,
+    as_of: datetime | None = None,
+) -> int:
+    """Rebuild the whole partitions of [start, end); returns the rows that stand there now.
+
+    The SELECT runs on a snapshot before the write lock is taken, so that the loader waits for the insert alone.
+    Raises `UserError` when the bounds are not partition bounds.
+    """
+    from warehouse import connect, transact
+    from warehouse.place import place_of
+    from warehouse.settings import warehouse_settings
+
+    if aligned(rollup, start) != start or aligned(rollup, end) != end or start >= end:
+        raise UserError(f"{rollup.table}: {start} to {end} are no whole {rollup.column}s")
+    settings = settings or warehouse_settings()
+    place = place_of(settings)
+    bounds = {"start": start, "end": end}
+    select = statement("rollups", rollup.table)
+    connection = connect(read_only=False, settings=settings)
+    try:
+        if any(name not in _tables(connection) for name in (r.table for r in ALL)):
+            transact(connection, make_tables, place=place)
+        if "peaks" in select:
+            _register_peaks(connection)
+        values = {
+            name: value
+            for name, value in {**bounds, "as_of": as_of or datetime.now(UTC)}.items()
+            if f"${name}" in select
+        }
+        connection.execute(f"create or replace temp table fresh as {select}", values)
+
+        def work(inside: "Connection") -> int:
+            where = f"where {rollup.column} >= $start and {rollup.column} < $end"
+            inside.execute(f"delete from {rollup.table} {where}", bounds)
+            inside.execute(f"insert into {rollup.table} by name select * from temp.fresh")
+            counted = inside.execute("select count(*) from temp.fresh").fetchone()
+            assert counted is not None
+            return int(counted[0])
+
+        return transact(connection, work, place=place)
+    finally:
+        connection.close()
+
+
+def _tables(connection: "Connection") -> set[str]:
+    return {name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
+
+
+def _register_peaks(connection: "Connection") -> None:
+    """`peaks(gpu_model, dtype, peak_flops)` for the models and data types that the warehouse knows of."""
+    import pyarrow
+
+    models = connection.execute(
+        "select distinct model from gpu_days where model is not null union "
+        "select distinct gpu_model from placements where gpu_model is not null"
+    ).fetchall()
+    dtypes = connection.execute("select distinct dtype from job_events where dtype is not null").fetchall()
+    rows = [
+        {"gpu_model": model, "dtype": dtype, "peak_flops": peak}
+        for (model,) in models
+        for (dtype,) in dtypes
+        if (peak := peak_flops(model, dtype)) is not None
+    ]
+    schema = pyarrow.schema([("gpu_model", "string"), ("dtype", "string"), ("peak_flops", "double")])
+    connection.register("peaks", pyarrow.Table.from_pylist(rows, schema))
