@@ -24,10 +24,15 @@ class Progress:
     out: TextIO
     every_s: float
     live: bool
-    _last_s: float = float("-inf")
-    _last_samples: int = 0
-    _shown: bool = False
+    start_s: float
+    _shown_s: float = field(init=False)
+    _samples: int = 0
+    _open: bool = False
+    """A line that will change stands on the terminal."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._shown_s = self.start_s
 
     def tell(self, text: str) -> None:
         """A line that stays."""
@@ -36,26 +41,29 @@ class Progress:
 
     def show(self, counts: Counts, behind: int, now_s: float) -> bool:
         """The state, when it is time for it; whether it was."""
-        if now_s - self._last_s < (1.0 if self.live else self.every_s):
+        if now_s - self._shown_s < (1.0 if self.live else self.every_s):
             return False
-        seconds = now_s - self._last_s
-        rate = (counts.samples - self._last_samples) / seconds if self._last_s > 0 else 0.0
-        self._last_s, self._last_samples = now_s, counts.samples
-        text = (
-            f"load: {counts.messages:,} messages, {counts.samples:,} samples ({rate:,.0f}/s), "
-            f"{'?' if behind < 0 else format(behind, ',')} behind, {counts.bad:,} bad, "
-            f"{counts.commits:,} commits (last {counts.commit_s * 1e3:.0f} ms)"
-        )
+        rate = (counts.samples - self._samples) / (now_s - self._shown_s)
+        self._shown_s, self._samples = now_s, counts.samples
+        waiting = "" if behind < 0 else f", {behind:,} messages behind"
+        text = f"load: {told(counts)}; {rate:,.0f} samples/s{waiting}"
         with self._lock:
             if self.live:
                 self.out.write(f"\r\x1b[K{text}")
                 self.out.flush()
-                self._shown = True
+                self._open = True
             else:
                 self._line(text)
         return True
 
     def _line(self, text: str) -> None:
-        self.out.write(("\r\x1b[K" if self._shown else "") + text + "\n")
+        self.out.write(("\r\x1b[K" if self._open else "") + text + "\n")
         self.out.flush()
-        self._shown = False
+        self._open = False
+
+
+def told(counts: Counts) -> str:
+    """What was loaded, in words."""
+    bad = f", {counts.bad:,} bad" if counts.bad else ""
+    last = f" (the last took {counts.commit_s * 1e3:.0f} ms)" if counts.commits else ""
+    return f"{counts.messages:,} messages with {counts.samples:,} samples{bad} in {counts.commits:,} commits{last}"

@@ -22,7 +22,7 @@ from warehouse.loading import Loading
 from warehouse.offsets import read_offsets
 from warehouse.opening import connect
 from warehouse.place import place_of
-from warehouse.progress import Progress
+from warehouse.progress import Progress, told
 from warehouse.rejects import Rejects, Reporter
 from warehouse.rows.topics import LOADED
 from warehouse.settings import warehouse_settings
@@ -32,7 +32,7 @@ BEAT_S = 10.0
 
 def serve(*, once: bool, commit_s: float, progress_s: float, tidy: bool) -> int:
     """Load until SIGTERM or SIGINT (or the end of the topics); then commit and return 0."""
-    progress = Progress(sys.stderr, progress_s, live=sys.stderr.isatty())
+    progress = Progress(sys.stderr, progress_s, sys.stderr.isatty(), time.monotonic())
     client, cluster = kafka_client(), kafka_settings().cluster
     place = place_of(warehouse_settings())
     logger = quiet_logger(progress.tell)
@@ -61,7 +61,7 @@ def serve(*, once: bool, commit_s: float, progress_s: float, tidy: bool) -> int:
             feed.close()
             loading.reporter.close()
             loading.connection.close()
-    progress.show(loading.counts, 0 if once else -1, float("inf"))
+    progress.tell(f"{told(loading.counts)}; ended")
     return 0
 
 
