@@ -52,6 +52,7 @@ def xid(slot: GpuSlot, code: int, pid: int | None, text: str | None = None) -> l
 def lost(slot: GpuSlot) -> list[str]:
     """A GPU that fell off the bus: XID 79, what the driver says of it, and the recovery it asks for."""
     return [
+        f"NVRM: GPU at PCI:{slot.pci}: {slot.uuid}",
         *xid(slot, 79, None),
         f"NVRM: GPU {slot.pci}.0: GPU has fallen off the bus.",
         *xid(slot, 154, None, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"),

@@ -109,7 +109,7 @@ class Layout:
         return {cable.name: cable for cables in self.cables.values() for cable in cables}
 
     def links(self, cluster: str, ts_us: int) -> list[Link]:
-        """Every cable as both ends tell it by LLDP: the switch's side."""
+        """Every cable as an inventory tells it: the switch's side, with the GPU behind the NIC."""
         return [
             Link(
                 cluster=cluster,
@@ -122,7 +122,7 @@ class Layout:
                 node=cable.gpu.node,
                 gpu_uuids=[cable.gpu.uuid],
                 rail=cable.gpu.index,
-                source="lldp",
+                source="inventory",
             )
             for cables in self.cables.values()
             for cable in cables

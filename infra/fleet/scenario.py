@@ -39,6 +39,8 @@ class JobPlan:
     """Steps; 0: never."""
     checkpoint_s: float = 2.0
     start_s: float = 0.0
+    end_s: float = math.inf
+    """When it is done and leaves its nodes."""
     restart_s: float = 8.0
     """From the failure of an attempt to the first step of the next."""
     elastic: bool = True
@@ -133,7 +135,8 @@ def _job(table: Table, layout: Layout) -> JobPlan:
         checkpoint_every=table.whole("checkpoint_every", 0, 0, 10**7),
         checkpoint_s=table.number("checkpoint_s", 2.0, 0.0, 3600.0),
         start_s=table.number("start_s", 0.0, 0.0, 1e8),
-        restart_s=table.number("restart_s", 8.0, 0.1, 1e6),
+        end_s=table.number("end_s", math.inf, 0.0, math.inf),
+        restart_s=table.number("restart_s", 8.0, 3.0, 1e6),
         elastic=table.flag("elastic", True),
     )
     world = len(plan.nodes) * layout.gpus
@@ -141,6 +144,8 @@ def _job(table: Table, layout: Layout) -> JobPlan:
         raise table.wrong("nodes", "a node stands twice")
     if world == 0 or world % (plan.tp * plan.pp):
         raise table.wrong("tp", f"tp {plan.tp} x pp {plan.pp} does not divide the job's {world} GPUs")
+    if plan.end_s <= plan.start_s:
+        raise table.wrong("end_s", f"{plan.end_s} is not after start_s {plan.start_s}")
     table.finish()
     return plan
 
@@ -187,11 +192,10 @@ def _targets(kind: str, layout: Layout, jobs: tuple[JobPlan, ...]) -> tuple[str,
 
 
 def _no_shared_nodes(jobs: tuple[JobPlan, ...], top: Table) -> None:
-    seen: dict[str, str] = {}
-    for plan in jobs:
-        for node in plan.nodes:
-            if node in seen:
-                raise top.wrong("jobs", f"{node} is given to both {seen[node]} and {plan.name}")
-            seen[node] = plan.name
-    if len({plan.name for plan in jobs}) != len(jobs):
-        raise top.wrong("jobs", "two jobs have one name")
+    for i, plan in enumerate(jobs):
+        for other in jobs[:i]:
+            shared = set(plan.nodes) & set(other.nodes)
+            if shared and plan.start_s < other.end_s and other.start_s < plan.end_s:
+                raise top.wrong("jobs", f"{min(shared)} is given to both {other.name} and {plan.name}")
+            if plan.name == other.name:
+                raise top.wrong("jobs", f"two jobs are called {plan.name}")

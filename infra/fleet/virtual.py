@@ -20,11 +20,11 @@ from collectors.contract.topics import (
     KERNEL_EVENTS,
     NCCL_WINDOWS,
 )
-from infra.fleet import exporter
+from collectors.kernel.log import KernelLog
+from infra.fleet import exporter, kernel_log
 from infra.fleet.inspector import window
 from infra.fleet.job import Step, pid
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
-from infra.fleet.lines import kernel_event
 from infra.fleet.port import COUNTERS
 from infra.fleet.scenario import Scenario
 from infra.fleet.world import Happening, KernelLine, World
@@ -44,6 +44,7 @@ def messages(
 ) -> Iterator[Pair]:
     """All messages of the contract that the scenario brings about in `seconds` (default: the scenario's)."""
     world = World(scenario, start_us, cluster)
+    log = kernel_reader(world)
     for link in world.layout.links(cluster, start_us):
         yield FABRIC_LINKS, link
     step_us = round(scenario.interval_s * 1e6)
@@ -51,14 +52,24 @@ def messages(
     beat_us = start_us
     for tick_us in range(start_us, end_us + 1, step_us):
         for happening in world.advance(tick_us):
-            yield from seen(world, happening)
+            yield from seen(world, happening, log)
         yield from sweep(world)
         if tick_us >= beat_us:
             beat_us += round(HEARTBEAT_S * 1e6)
             yield from heartbeats(world)
 
 
-def seen(world: World, happening: Happening) -> Iterator[Pair]:
+def kernel_reader(world: World) -> KernelLog:
+    """The collector's own reader of kernel lines, so that virtual time and real time cannot disagree."""
+    return KernelLog(
+        cluster=world.cluster,
+        this_node="simulation",
+        now_us=lambda: world.now_us,
+        boot_us=lambda: world.start_us,
+    )
+
+
+def seen(world: World, happening: Happening, log: KernelLog) -> Iterator[Pair]:
     """What collectors make of one happening; nothing gets out of a silent node."""
     if isinstance(happening, JobEvent):
         if happening.kind == "placed":
@@ -66,7 +77,8 @@ def seen(world: World, happening: Happening) -> Iterator[Pair]:
         yield JOB_EVENTS, happening
     elif isinstance(happening, KernelLine):
         if not world.silent(happening.node):
-            for event in kernel_event(happening, world.cluster):
+            event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
+            if event is not None:
                 yield KERNEL_EVENTS, event
     else:
         for node in dict.fromkeys(member.slot.node for member in happening.members):

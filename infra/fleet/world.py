@@ -1,6 +1,7 @@
 """The fleet in time: GPUs, ports and jobs moved on together, and what is to be seen of them."""
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class KernelLine:
 
 
 Happening = Step | KernelLine | JobEvent
+DEATH_S = 2.0
+"""From the death of a rank to the end of its job's other processes."""
 FAULTS_FIRST, THEN_JOBS, THEN_TICKS = 0, 1, 2
 
 
@@ -49,7 +52,7 @@ class World:
         self.lost: frozenset[str] = frozenset()
         """Names of GPUs that are off the bus."""
         self._by_target: dict[str, list[Fault]] = defaultdict(list)
-        self._run_of: dict[str, Run] = {node: self.runs[plan.name] for plan in scenario.jobs for node in plan.nodes}
+        self._run_of: dict[str, Run] = {}
         self._rack_of = {node: rack for rack, nodes in self.layout.rack_nodes.items() for node in nodes}
         self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
         self._queue: list[tuple[int, int, int, Callable[[], Iterator[Happening]]]] = []
@@ -61,8 +64,9 @@ class World:
                 self._at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
         for plan in scenario.jobs:
             run = self.runs[plan.name]
-            run.held = frozenset(plan.nodes)
             self._at(self._us(plan.start_s), THEN_JOBS, partial(self._begin, run))
+            if plan.end_s < math.inf:
+                self._at(self._us(plan.end_s), THEN_JOBS, partial(self._finish, run))
         self._at(start_us, THEN_TICKS, self._tick)
 
     def next_us(self) -> int:
@@ -138,21 +142,38 @@ class World:
 
     def _begin(self, run: Run) -> Iterator[Happening]:
         """First attempt, or the next one after a failure."""
+        if run.ended:
+            return
         slots = run.slots(self.layout, self.lost)
         if not slots:
-            run.ended, run.held = True, frozenset()
+            self._leave(run)
             run.attempt = max(run.attempt, 0)
             yield structs.replace(run.event("ended", self.now_us, self.cluster), state="node_fail")
             return
         first = run.attempt < 0
         seed, noise = self.scenario.seed, self.scenario.noise
         run.begin(Job(run.plan, slots, seed, noise, run.attempt + 1))
+        self._run_of = {node: other for node, other in self._run_of.items() if other is not run}
+        self._run_of.update(dict.fromkeys(run.held, run))
         if not first:
             yield run.event("restarted", self.now_us, self.cluster)
         yield run.event("placed", self.now_us, self.cluster)
         if first:
             yield run.event("started", self.now_us, self.cluster)
         self._launch(run)
+
+    def _finish(self, run: Run) -> Iterator[Happening]:
+        """The job is done."""
+        if not run.ended:
+            self._leave(run)
+            yield structs.replace(run.event("ended", self.now_us, self.cluster), state="completed")
+
+    def _leave(self, run: Run) -> None:
+        """The job gives its nodes back."""
+        run.ended, run.held = True, frozenset()
+        run.job = run.flight = None
+        run.places = {}
+        self._run_of = {node: other for node, other in self._run_of.items() if other is not run}
 
     def _launch(self, run: Run) -> None:
         """Start the next step of the running attempt."""
@@ -186,13 +207,20 @@ class World:
         self._launch(run)
 
     def _kill(self, run: Run, reason: str) -> None:
-        """The attempt dies; another begins after the plan's pause."""
-        if run.job is None:
+        """A rank is dead: no step ends any more, the job finds out, and another attempt begins after a pause."""
+        if run.flight is None:
             return
         run.reason = reason
-        run.job = run.flight = None
-        run.places = {}
+        run.flight = None
+        self._at(self.now_us + round(DEATH_S * 1e6), THEN_JOBS, partial(self._die, run))
         self._at(self.now_us + round(run.plan.restart_s * 1e6), THEN_JOBS, partial(self._begin, run))
+
+    def _die(self, run: Run) -> Iterator[Happening]:
+        """The attempt's processes end."""
+        if run.job is not None:
+            run.job = None
+            run.places = {}
+            yield structs.replace(run.event("ended", self.now_us, self.cluster), state="failed")
 
     def _strike(self, fault: Fault) -> Iterator[Happening]:
         """What a fault does at its start, beyond what it does for as long as it lasts."""

@@ -1,0 +1,131 @@
+"""The files of a live fleet: kernel logs, Inspector files, and what tells the collectors where all is."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from collectors.contract import envelope
+from collectors.contract.errors import UserError
+from collectors.contract.topics import FABRIC_LINKS
+from infra.fleet import inspector, kernel_log
+from infra.fleet.job import Job, Step
+from infra.fleet.scenario import Scenario
+from infra.fleet.world import KernelLine
+
+MOST_SOCKET_PATH = 100
+"""Linux takes 107 bytes for the path of a Unix socket."""
+OWN = ("kernel", "nccl", "steps", "fleet.json", "targets.json", "links.jsonl")
+
+
+class FolderError(UserError):
+    """A folder that the fleet cannot use."""
+
+
+class Folder:
+    """Everything under one directory; what an earlier fleet left there is removed."""
+
+    def __init__(self, root: Path, scenario: Scenario) -> None:
+        self.root = root.absolute()
+        nodes = scenario.layout.node_names
+        longest = max(len(str(self.socket(node)).encode()) for node in nodes)
+        if longest > MOST_SOCKET_PATH:
+            raise FolderError(f"--dir {root}: too long a path for Unix sockets; choose a shorter one")
+        for name in OWN:
+            path = self.root / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        for name in ("kernel", "nccl", "steps"):
+            (self.root / name).mkdir(parents=True)
+        self._kernel = {node: self.kernel(node).open("w", buffering=1) for node in nodes}
+        self._nccl: dict[str, IO[str]] = {}
+        for plan in scenario.jobs:
+            self.nccl(plan.name).mkdir()
+
+    def kernel(self, node: str) -> Path:
+        """A node's kernel log."""
+        return self.root / "kernel" / f"{node}.log"
+
+    def nccl(self, job: str) -> Path:
+        """A job's Inspector folder."""
+        return self.root / "nccl" / job
+
+    def socket(self, node: str) -> Path:
+        """Where the node's step collector listens."""
+        return self.root / "steps" / f"{node}.sock"
+
+    def log(self, line: KernelLine) -> None:
+        """Append to a node's kernel log."""
+        self._kernel[line.node].write(kernel_log.line(line.ts_us, line.node, line.text) + "\n")
+
+    def inspect(self, job: Job, step: Step, silent: Callable[[str], bool]) -> None:
+        """Append each rank's all-reduce of the step to its process's file; none on a silent node."""
+        for row, member in enumerate(step.members):
+            if silent(member.slot.node):
+                continue
+            name = f"{job.plan.name}/{inspector.file_name(job, member)}"
+            if name not in self._nccl:
+                self._nccl[name] = (self.root / "nccl" / name).open("a", buffering=1)
+            self._nccl[name].write(inspector.record(job, step, row) + "\n")
+
+    def leave_processes(self, job: str) -> None:
+        """The job's processes are gone: their files are closed, and stay."""
+        for name in [name for name in self._nccl if name.startswith(f"{job}/")]:
+            self._nccl.pop(name).close()
+
+    def describe(
+        self,
+        scenario: Scenario,
+        start_us: int,
+        exporters: dict[str, str],
+        switches: dict[str, str],
+        cluster: str,
+    ) -> Path:
+        """Write `fleet.json`, `targets.json` (Prometheus file_sd) and `links.jsonl` (envelopes); the first last."""
+        layout = scenario.layout
+        links = b"\n".join(envelope.write(FABRIC_LINKS, link) for link in layout.links(cluster, start_us))
+        (self.root / "links.jsonl").write_bytes(links + b"\n" if links else b"")
+        targets = [{"targets": [address], "labels": {"node": node}} for node, address in exporters.items()]
+        (self.root / "targets.json").write_text(json.dumps(targets, indent=1) + "\n")
+        about: dict[str, Any] = {
+            "scenario": scenario.name,
+            "about": scenario.about,
+            "cluster": cluster,
+            "start_us": start_us,
+            "seconds": scenario.seconds,
+            "interval_s": scenario.interval_s,
+            "targets": str(self.root / "targets.json"),
+            "links": str(self.root / "links.jsonl"),
+            "nodes": [
+                {
+                    "name": node,
+                    "exporter": f"http://{exporters[node]}/metrics",
+                    "kernel_log": str(self.kernel(node)),
+                    "steps_socket": str(self.socket(node)),
+                }
+                for node in layout.node_names
+            ],
+            "switches": [{"name": name, "gnmi": switches[name]} for name in switches],
+            "jobs": [
+                {"name": plan.name, "nodes": list(plan.nodes), "nccl_dir": str(self.nccl(plan.name))}
+                for plan in scenario.jobs
+            ],
+            "truth": [
+                {key: value for key, value in asdict(fault).items() if value not in (None, float("inf"))}
+                for fault in scenario.faults
+            ],
+        }
+        path = self.root / "fleet.json"
+        half = path.with_suffix(".part")
+        half.write_text(json.dumps(about, indent=1) + "\n")
+        half.replace(path)
+        return path
+
+    def close(self) -> None:
+        """Close what is open; the files stay for whoever still reads them."""
+        for file in (*self._kernel.values(), *self._nccl.values()):
+            file.close()
