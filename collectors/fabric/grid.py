@@ -173,6 +173,8 @@ class Grid:
         rows = {name: number for number, name in enumerate(names)}
         facts: list[_Facts] = [_Facts() for _ in names]
         for series, cell in sorted(self._cells.items(), key=lambda item: _rank(item[0])):
+            if series.counter is not None and series.counter.canonical in _MARKERS:
+                self._markers.setdefault(series.counter.canonical, []).append(cell)
             if not self._kept(series):
                 continue
             row, (_, is_number) = rows[series.row], reader(series.counter)
@@ -190,13 +192,16 @@ class Grid:
                 facts[row].speed = facts[row].speed or cell
             elif canonical == "port_oper_state":
                 facts[row].state = cell
-            elif canonical in _MARKERS:
-                self._markers.setdefault(canonical, []).append(cell)
         self._rows, self._facts, self._told = names, facts, []
         self._dirty = False
 
     def _kept(self, series: Series) -> bool:
-        return self._keep_ignored or series.counter is None or not series.counter.ignored
+        """Boot time is in the epoch, and needs no row of its own."""
+        if series.counter is None:
+            return True
+        if series.counter.canonical == "device_boot_time":
+            return False
+        return self._keep_ignored or not series.counter.ignored
 
     def _column(self, place: dict[str, _Column], name: str, series: Series, rows: int) -> _Column:
         if (column := place.get(name)) is None:

@@ -54,9 +54,7 @@ class Canonical:
 class CounterTable:
     """All names of one source system. An exact name wins over a pattern."""
 
-    def __init__(
-        self, exact: dict[str, Counter], patterns: list[tuple[str, re.Pattern[str], Counter]]
-    ) -> None:
+    def __init__(self, exact: dict[str, Counter], patterns: list[tuple[str, re.Pattern[str], Counter]]) -> None:
         self.exact = exact
         self._patterns = patterns
 

@@ -91,9 +91,7 @@ class Decoder:
         if self.samples == 0:
             return None
         ts_us = self._newest // 1000
-        if received_us is not None and (
-            self._set_back or abs(ts_us - received_us) > CLOCK_TOLERANCE_US
-        ):
+        if received_us is not None and (self._set_back or abs(ts_us - received_us) > CLOCK_TOLERANCE_US):
             self._grid.errors["clock"] = f"device says {ts_us} us; time of receipt used"
             ts_us = received_us
         scrape = self._grid.cut(self.device, ts_us, cluster=self._cluster, baseline=self._baseline)

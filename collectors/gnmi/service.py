@@ -64,14 +64,11 @@ async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
 
 
 async def _first(stream: Stream) -> bool:
-    reading = asyncio.create_task(stream.run())
-    try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await stream.first.wait()
-    except TimeoutError:
-        return False
-    finally:
-        reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reading
-    return True
+    """One attempt, until its first scrape."""
+    reading = asyncio.create_task(stream.attempt())
+    first = asyncio.create_task(stream.first.wait())
+    await asyncio.wait({reading, first}, timeout=CONNECT_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+    for task in (reading, first):
+        task.cancel()
+    await asyncio.gather(reading, first, return_exceptions=True)
+    return stream.first.is_set()

@@ -76,16 +76,20 @@ class Stream:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            try:
-                await self.session()
-                self.error = "the switch ended the stream"
-            except grpc.aio.AioRpcError as why:
-                self.error = f"{why.code().name}: {why.details()}"
-            except TimeoutError as why:
-                self.error = str(why)
-            self._beat_failure()
+            await self.attempt()
             await asyncio.sleep(self._reporting.backoff.wait_s(self._attempt, random.random()))
             self._attempt += 1
+
+    async def attempt(self) -> None:
+        """One connection, until it ends; why it ended is beaten."""
+        try:
+            await self.session()
+            self.error = "the switch ended the stream"
+        except grpc.aio.AioRpcError as why:
+            self.error = f"{why.code().name}: {why.details()}"
+        except TimeoutError as why:
+            self.error = str(why)
+        self._beat_failure()
 
     async def session(self) -> None:
         """One connection, until it ends. Raises `AioRpcError`, or TimeoutError when the switch is silent."""
