@@ -94,7 +94,12 @@ class Spool:
         """The next unread records, at least one if there is one, numbered. A damaged one is counted as lost."""
         taken = 0
         while self._find_unread() and taken < limit_bytes:
-            number, record = self.unread, self._read_one()
+            number = self.unread
+            try:
+                record = self._read_one()
+            except OSError:
+                self._give_up_unread()
+                continue
             self.unread += 1
             if record is None:
                 self.damaged += 1
@@ -210,6 +215,14 @@ class Spool:
         self.damaged += self.end - self.unread
         self.unread = self.end
         return False
+
+    def _give_up_unread(self) -> None:
+        """A file that cannot be read any more: what is unread in it is lost."""
+        segment = next(s for s in self._segments if self.unread < s.first + s.count)
+        after = segment.first + segment.count
+        self.lost += after - self.unread
+        self.damaged += after - self.unread
+        self.unread = after
 
     def _read_one(self) -> Record | None:
         _, data = self._load()

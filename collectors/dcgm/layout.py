@@ -1,0 +1,154 @@
+"""The shape of a page: which line is which column and row. Read once, filled at every sweep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.dcgm.fields import INT32_BLANK, SENTINELS
+
+ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a message: for each row the place of its value among the page's samples, or `ABSENT`."""
+
+    name: str
+    places: tuple[int, ...]
+    blank_from: float
+
+    @property
+    def run(self) -> slice | None:
+        """Where the values stand one after the other; None: they do not."""
+        start = self.places[0]
+        stop = start + len(self.places)
+        return slice(start, stop) if start != ABSENT and self.places == tuple(range(start, stop)) else None
+
+
+class Filler:
+    """Takes columns out of a page's values. Columns of consecutive values, the usual ones, are slices."""
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        self._runs = [(c.name, c.run, c.blank_from) for c in columns]
+        self._columns = columns
+
+    def fill(self, numbers: list[float]) -> dict[str, list[float | None]]:
+        """From values that are all numbers."""
+        out: dict[str, list[float | None]] = {}
+        for (name, run, blank_from), column in zip(self._runs, self._columns, strict=True):
+            if run is None:
+                out[name] = pick(column, numbers)
+                continue
+            values: list[float] = numbers[run]
+            out[name] = unblank(values, blank_from) if max(values) >= INT32_BLANK else cast(list[float | None], values)
+        return out
+
+    def fill_partly(self, numbers: list[float | None]) -> dict[str, list[float | None]]:
+        """From values of which some are None."""
+        return {column.name: pick(column, numbers) for column in self._columns}
+
+
+def pick(column: Column, numbers: Sequence[float | None]) -> list[float | None]:
+    """One column of the message, blanks as None."""
+    return unblank([None if place == ABSENT else numbers[place] for place in column.places], column.blank_from)
+
+
+def unblank(values: Sequence[float | None], blank_from: float) -> list[float | None]:
+    """None in place of DCGM's sentinels."""
+    return [None if v is None or (v >= INT32_BLANK and (v >= blank_from or v in SENTINELS)) else v for v in values]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLayout:
+    """One message of the page."""
+
+    node: str
+    gpus: list[Gpu]
+    columns: Filler
+    named: Filler
+    labels: dict[str, str]
+    errors: dict[str, str]
+
+
+@dataclass(slots=True)
+class Layout:
+    """The page's samples (`lines`: their line numbers) and its messages.
+
+    `same` and `differ` are pairs of samples of one column and row: the shape holds while their texts do.
+    """
+
+    lines: list[int]
+    nodes: list[NodeLayout]
+    same: list[tuple[int, int]] = field(default_factory=list)
+    differ: list[tuple[int, int]] = field(default_factory=list)
+
+    def holds(self, texts: list[str]) -> bool:
+        """False: the page must be read anew."""
+        return all(texts[a] == texts[b] for a, b in self.same) and all(texts[a] != texts[b] for a, b in self.differ)
+
+    def fill(self, texts: list[str], ts_us: int, cluster: str) -> list[GpuScrape] | None:
+        """The messages of a page of this shape; None where a value is no finite number."""
+        numbers = read_numbers(texts)
+        if numbers is None:
+            return None
+        return [
+            _scrape(node, node.columns.fill(numbers), node.named.fill(numbers), ts_us, cluster) for node in self.nodes
+        ]
+
+    def fill_any(self, texts: list[str], ts_us: int, cluster: str) -> list[GpuScrape]:
+        """The same, whatever the values are."""
+        numbers = [read_number(text) for text in texts]
+        return [
+            _scrape(node, node.columns.fill_partly(numbers), node.named.fill_partly(numbers), ts_us, cluster)
+            for node in self.nodes
+        ]
+
+
+def _scrape(
+    node: NodeLayout,
+    columns: dict[str, list[float | None]],
+    named: dict[str, list[float | None]],
+    ts_us: int,
+    cluster: str,
+) -> GpuScrape:
+    return GpuScrape(
+        cluster=cluster,
+        ts_us=ts_us,
+        node=node.node,
+        gpus=node.gpus,
+        columns=columns,
+        named=named,
+        labels=node.labels,
+        errors=node.errors,
+    )
+
+
+def read_numbers(texts: list[str]) -> list[float] | None:
+    """The values; None where one of them is no finite number."""
+    try:
+        numbers = list(map(float, texts))
+    except ValueError:
+        return None
+    total = sum(numbers)
+    return numbers if total - total == 0.0 else None
+
+
+def read_number(text: str) -> float | None:
+    """None for NaN, infinities, DCGM's blank strings and whatever else is no number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value - value == 0.0 else None
+
+
+def is_number(text: str) -> bool:
+    """Something that Prometheus' text form allows as a value, or one of DCGM's blank strings."""
+    if text.startswith("<<<"):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

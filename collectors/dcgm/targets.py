@@ -1,0 +1,99 @@
+"""What to read: URLs, files, and lists of targets in the form of Prometheus' file_sd."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors.dcgm.http import Url, read_url
+from collectors.source import SourceError
+
+PORT = 9400
+"""Where dcgm-exporter listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One page. `node`: what to call it where the page does not say; None: not told."""
+
+    name: str
+    url: Url | None = None
+    path: Path | None = None
+    node: str | None = None
+
+    def offset_s(self, interval_s: float) -> float:
+        """When in an interval it is read: spread over targets, the same after a restart."""
+        return zlib.crc32(self.name.encode()) / 2**32 * interval_s
+
+
+def read_target(text: str, node: str | None = None, headers: tuple[str, ...] = ()) -> Target:
+    """`http[s]://HOST[:PORT][/PATH]`, `HOST[:PORT]` or a file. Raises `SourceError`."""
+    if "://" not in text:
+        path = Path(text)
+        if path.exists() or "/" in text:
+            if not path.is_file():
+                raise SourceError(f"--target {text}: no such file")
+            return Target(text, path=path, node=node)
+        return read_target(f"http://{text}", node, headers)
+    try:
+        url = read_url(text, PORT, headers)
+    except ValueError as why:
+        raise SourceError(f"--target {text}: {why}") from why
+    return Target(f"http{'s' if url.secure else ''}://{_host(url)}:{url.port}{url.path}", url, node=node)
+
+
+def read_targets_file(path: Path, headers: tuple[str, ...] = ()) -> list[Target]:
+    """file_sd in JSON or YAML: `[{"targets": ["host:port"], "labels": {...}}]`. Raises `SourceError` naming the entry.
+
+    Of the labels, `__scheme__` and `__metrics_path__` are obeyed, and `node`, `Hostname` or `hostname` names the node.
+    """
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as why:
+        raise SourceError(f"--targets {path}: {getattr(why, 'strerror', None) or why}") from why
+    groups = _parse(path, text)
+    if not isinstance(groups, list):
+        raise SourceError(f"--targets {path}: not a list of groups; write - targets: [host:port]")
+    out: dict[str, Target] = {}
+    for number, group in enumerate(groups, start=1):
+        where = f"--targets {path}: group {number}"
+        if not isinstance(group, dict) or not isinstance(group.get("targets"), list):
+            raise SourceError(f"{where}: no list `targets` in it")
+        labels = group.get("labels") or {}
+        if not isinstance(labels, dict):
+            raise SourceError(f"{where}: `labels` is not a mapping")
+        for address in group["targets"]:
+            if not isinstance(address, str):
+                raise SourceError(f"{where}: {address!r} is not text of the form host:port")
+            target = _discovered(address, {str(k): str(v) for k, v in labels.items()}, headers, where)
+            out[target.name] = target
+    return list(out.values())
+
+
+def _discovered(address: str, labels: dict[str, str], headers: tuple[str, ...], where: str) -> Target:
+    node = labels.get("node") or labels.get("Hostname") or labels.get("hostname")
+    if "://" not in address:
+        address = f"{labels.get('__scheme__', 'http')}://{address}{labels.get('__metrics_path__', '/metrics')}"
+    try:
+        return read_target(address, node, headers)
+    except SourceError as why:
+        raise SourceError(f"{where}: {why}") from why
+
+
+def _parse(path: Path, text: str) -> Any:
+    if path.suffix in (".yml", ".yaml"):
+        import yaml
+
+        try:
+            return yaml.safe_load(text) or []
+        except yaml.YAMLError as why:
+            raise SourceError(f"--targets {path}: not YAML: {str(why).splitlines()[0]}") from why
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as why:
+        raise SourceError(f"--targets {path}:{why.lineno}: not JSON: {why.msg}") from why
+
+
+def _host(url: Url) -> str:
+    return f"[{url.host}]" if ":" in url.host else url.host
