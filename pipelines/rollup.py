@@ -132,5 +132,11 @@ def _register_peaks(connection: "Connection") -> None:
         for (dtype,) in dtypes
         if (peak := peak_flops(model, dtype)) is not None
     ]
-    schema = pyarrow.schema([("gpu_model", "string"), ("dtype", "string"), ("peak_flops", "double")])
+    schema = pyarrow.schema(
+        [
+            pyarrow.field("gpu_model", pyarrow.string()),
+            pyarrow.field("dtype", pyarrow.string()),
+            pyarrow.field("peak_flops", pyarrow.float64()),
+        ]
+    )
     connection.register("peaks", pyarrow.Table.from_pylist(rows, schema))

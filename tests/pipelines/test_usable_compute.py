@@ -127,7 +127,7 @@ def test_health_comes_before_use(lake: Lake) -> None:
 
 
 def test_a_straggler_costs_every_rank_the_same_share(lake: Lake) -> None:
-    # Two ranks; one computes 8 s, the other 4 s: the step of 10 s would take 10 - (8 - 6) without the excess over the median.
+    # One rank computes 8 s, the other 4 s: without the excess over the median the step would take 10 - (8 - 6) s.
     def both(rank: int, compute_s: float) -> StepReport:
         base = steps("j", 0, 1, 100, 0)[0]
         n = len(base.rank)

@@ -32,7 +32,7 @@ known as (
     group by cluster, node, hour
 ),
 spans as (
-    select cluster, node, score, schedulable, state, reasons, ts,
+    select cluster, node, score::DOUBLE as score, schedulable, state, reasons, ts,
         coalesce(lead(ts) over (partition by cluster, node order by ts), $end::TIMESTAMPTZ) as until_ts
     from node_scores where ts < $end
 ),

@@ -10,7 +10,7 @@ steps as (
         attempt,
         rank,
         step,
-        min(coalesce(start_at, ts)) as at,
+        min(coalesce(start_at, ts)) as began,
         max(step_s) as step_s,
         max(tokens) as tokens,
         max(sum_sq_len) as sum_sq_len,
@@ -79,7 +79,7 @@ work as (
     where steps.step_s is not null
 )
 select
-    time_bucket(interval 1 hour, at) as hour,
+    time_bucket(interval 1 hour, began) as hour,
     cluster,
     job,
     attempt,
@@ -103,4 +103,4 @@ select
     ), '') as reason,
     $as_of::TIMESTAMPTZ as as_of
 from work
-group by all
+group by time_bucket(interval 1 hour, began), cluster, job, attempt, gpu_model, dtype
