@@ -50,7 +50,7 @@ KINDS: dict[str, FaultKind] = {
         low=0.0001,
         high=1e5,
         meaning="corrected ECC errors a second",
-        expect=("correctable_ecc_growth",),
+        expect=("correctable_ecc_growth", "correctable_ecc_storm"),
         detector="memory",
     ),
     "ecc_uncorrectable": FaultKind(
@@ -115,7 +115,7 @@ KINDS: dict[str, FaultKind] = {
         low=0.01,
         high=5.0,
         meaning="further compute of every rank of the host, as a share",
-        expect=("slow_host", "host_slow"),
+        expect=("host_slow",),
         detector="straggler",
     ),
     "node_silent": FaultKind(
