@@ -32,7 +32,7 @@ class PeerGroup:
         before = [x for step in steps[-(window + limits.noise_steps) : -window] for x in step.values()]
         if len(before) < limits.noise_values and len(self.ranks) > 2:
             before += [x for step in steps[-window:] for r, x in step.items() if r != rank]
-        elif len(before) < limits.noise_values:
+        elif len(before) < limits.pair_values:
             before += [x for step in steps[-window:] for x in step.values()]
         return sigma_of(before, limits.noise_floor) * (1 + 4 / max(1, len(before)))
 

@@ -17,14 +17,25 @@ class StragglerLimits:
     """Short windows for large slow-downs, long ones for small."""
     z: float = 4.0
     """The median of a window must stand so many of its standard errors above the peers."""
+    certainty: float = 5.5
+    """So must the clipped mean: the median alone, of 5 or 10 steps at 4 standard errors, accuses one healthy rank
+    in 50,000 windows, which is one an hour in a noisy job of 64."""
+    clip: float = 3.0
+    """Standard deviations at which single steps are clipped for that mean."""
     share: float = 0.8
     """Share of a window's steps that must pass half the effect: one spike is no slow-down."""
+    long_steps: int = 20
+    """From this window on the median itself outvotes spikes, ..."""
+    long_share: float = 0.6
+    """... and a noisy rank that is truly 15 % slow passes half the effect in but three of four steps."""
     noise_floor: float = 0.01
     """Least noise believed, natural logarithm."""
     noise_steps: int = 40
     """Steps before the window from which the noise is taken."""
     noise_values: int = 24
     """With fewer values before the window the noise comes from the other ranks of the window as well."""
+    pair_values: int = 8
+    """The same for two ranks, of whom neither can stand for the noise of the other."""
     first_steps: int = 10
     """Steps of an attempt that are never judged: compilation, caches, allocator."""
     deadline_us: int = 30_000_000
@@ -57,3 +68,7 @@ class StragglerLimits:
     """No rank may be the slowest in more of the steps, else it is not the data."""
     host_ranks: int = 2
     """Slow ranks of one node that make the node the suspect."""
+
+    def share_of(self, window: int) -> float:
+        """Share of the steps of a window that must pass half the effect."""
+        return self.long_share if window >= self.long_steps else self.share

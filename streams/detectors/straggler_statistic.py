@@ -76,13 +76,17 @@ def slow_window(limits: StragglerLimits, series: Sequence[float], noise: Callabl
         if len(series) < n:
             return None
         window = series[-n:]
-        if sum(1 for x in window if x > effect / 2) < limits.share * n:
+        if sum(1 for x in window if x > effect / 2) < limits.share_of(n) * n:
             continue
         mu = min(window) if n < 5 else median(window)
         if mu < effect:
             continue
         sigma = noise(n)
-        if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) >= limits.z:
+        if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) < limits.z:
+            continue
+        most = limits.clip * sigma
+        mean = mu if n < 5 else sum(max(-most, min(most, x)) for x in window) / n
+        if mean * math.sqrt(n) / sigma >= limits.certainty:
             return Slow(n, mu, sigma)
     return None
 

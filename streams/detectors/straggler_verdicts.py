@@ -35,7 +35,7 @@ class Candidate:
 
 def look(limits: StragglerLimits, state: StragglerState, group: PeerGroup) -> list[Candidate]:
     """The ranks of a group that are newly slow against their peers, after a judged step."""
-    longest_quiet = (1 - limits.share) * max(limits.windows)
+    longest_quiet = max((1 - limits.share_of(n)) * n for n in limits.windows)
     out = []
     for rank in group.steps[-1]:
         if rank in state.kept.suspects or group.quiet[rank] > longest_quiet:
