@@ -47,6 +47,7 @@ def producer_config(client: KafkaClient, settings: CollectorSettings, name: str)
         "linger.ms": settings.linger_ms,
         "batch.size": 1 << 20,
         "message.timeout.ms": 0,
+        "topic.metadata.propagation.max.ms": 5000,
         "queue.buffering.max.kbytes": 64 << 10,
         "partitioner": "murmur2_random",
         **client.librdkafka(),
@@ -200,7 +201,7 @@ class KafkaOutlet:
             self._log.error("%s: Kafka refuses a message: %s", topic, error.str())
             return Outcome.REFUSED
         self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
-        hint = "; run `lockstep topics --apply`" if error.code() in _NO_TOPIC else ""
+        hint = "; `lockstep topics` makes it" if error.code() in _NO_TOPIC else ""
         self._log.log(
             logging.DEBUG if error.code() == KafkaError._PURGE_QUEUE else logging.WARNING,
             "%s: not delivered, will be tried again: %s%s",
