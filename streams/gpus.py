@@ -1,4 +1,4 @@
-"""The GPU that a finding is about, from a row of a scrape."""
+"""Rows of a GPU scrape: who they are and what they read."""
 
 from collectors.contract.gpu import Gpu, GpuScrape
 from streams.contract import Subject
@@ -12,3 +12,17 @@ def gpu_subject(node: str, gpu: Gpu) -> Subject:
 def uuids(scrape: GpuScrape) -> list[str]:
     """One per row; rows of MIG instances repeat the UUID of their GPU."""
     return [g.uuid for g in scrape.gpus]
+
+
+def cell(scrape: GpuScrape, field_id: str, row: int) -> float | None:
+    """One reading; None: could not be read or was not sent."""
+    column = scrape.columns.get(field_id)
+    return column[row] if column is not None and row < len(column) else None
+
+
+def row_of(scrape: GpuScrape, subject: Subject) -> int | None:
+    """The first row of a GPU, by UUID or, where that is not known, by PCI address; None: it is not there."""
+    for row, gpu in enumerate(scrape.gpus):
+        if gpu.uuid == subject.gpu_uuid or (subject.gpu_uuid is None and gpu.pci == subject.pci):
+            return row
+    return None

@@ -9,7 +9,8 @@ from collectors.contract.kernel import KernelEvent, KernelKind
 from collectors.contract.message import Message
 from streams.contract import Finding
 from streams.detector import Tick
-from streams.detectors.xid import XidDetector, XidLimits
+from streams.detectors.xid import XidDetector
+from streams.detectors.xid_state import XidLimits
 from tests.streams.scrapes import SECOND, T0, gpus, only, scrape
 
 PCI = "0000:1d:00"

@@ -1,0 +1,164 @@
+"""Why a clock is low: by the time that each reason held it, and what to do."""
+
+from dataclasses import dataclass
+
+from collectors.contract.gpu import GpuScrape
+from streams import counters
+from streams.contract import Evidence, Severity
+from streams.detectors.throttle_reading import (
+    CLOCKS_SETTING,
+    HW_SLOWDOWN,
+    HW_THERMAL,
+    POWER_BRAKE,
+    SW_POWER_CAP,
+    SW_THERMAL,
+    SYNC_BOOST,
+    Reading,
+)
+from streams.gpus import cell
+
+_BITS: tuple[tuple[int, str], ...] = (
+    (HW_THERMAL, "hw_thermal"),
+    (POWER_BRAKE, "power_brake"),
+    (SW_THERMAL, "sw_thermal"),
+    (SYNC_BOOST, "sync_boost"),
+    (CLOCKS_SETTING, "clocks_setting"),
+    (SW_POWER_CAP, "sw_power_cap"),
+)
+_HELD_NS = {
+    "1420": "sw_power_cap",
+    "1421": "sync_boost",
+    "1422": "sw_thermal",
+    "1423": "hw_thermal",
+    "1424": "power_brake",
+}
+"""Time under each reason: they see what a sampled bit misses."""
+_VIOLATION_NS = {"240": "sw_power_cap", "241": "sw_thermal"}
+"""The coarse ones, asked only when nothing finer speaks."""
+_ORDER = (
+    "hw_thermal",
+    "power_brake",
+    "hw_slowdown",
+    "sw_thermal",
+    "sync_boost",
+    "clocks_setting",
+    "sw_power_cap",
+)
+"""Among equals the first is named. The power cap last: under full load it is everyone's companion."""
+LONGEST_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A cause, in words, with what to do."""
+
+    cause: str
+    words: str
+    action: str
+    severity: Severity | None = None
+    """Where the cause says more than the size of the loss."""
+
+
+_COOLING = "check inlet air or coolant, fans, pump and the thermal interface; drain the GPU if it stays hot"
+WHY: dict[str, Why] = {
+    "hw_thermal": Why("thermal_throttle", "the hardware slows it because it is too hot", _COOLING),
+    "sw_thermal": Why("thermal_throttle", "the driver slows it to keep it below its temperature limit", _COOLING),
+    "power_brake": Why(
+        "power_brake",
+        "an external power brake slows it",
+        "look at the rack's power, not at the GPU: supply units, feed, rack controller",
+    ),
+    "hw_slowdown": Why(
+        "hw_slowdown",
+        "the hardware slows it, heat and power brake not named",
+        "check power cables and cooling of the GPU; reset it if it stays",
+    ),
+    "sync_boost": Why(
+        "sync_boost", "it is held to the lowest clock of its group", "look for the slowest GPU of the group", "info"
+    ),
+    "clocks_setting": Why(
+        "clock_lock",
+        "an administrator's clock setting holds it down",
+        "lift the setting if it is not meant (nvidia-smi -rgc, -rac)",
+    ),
+    "sw_power_cap": Why(
+        "power_cap",
+        "its power limit holds it below its neighbours",
+        "compare its power limit with that of its neighbours, then its temperature",
+    ),
+    "no_reason": Why(
+        "clock_lock",
+        "its clock stands low and no reason is given",
+        "look for a clock lock left behind (nvidia-smi -rgc); reset the GPU if there is none",
+    ),
+    "unknown": Why(
+        "unexplained_slow_clock",
+        "its clock is low and the reasons cannot be read",
+        "read the clock reasons on the node (nvidia-smi -q -d PERFORMANCE)",
+    ),
+}
+
+
+def held_s(reading: Reading, scrape: GpuScrape, before: GpuScrape | None) -> dict[str, float]:
+    """Seconds under each reason since the scrape before: of the counter or, as sampled, of the bit."""
+    span_s = min((scrape.ts_us - before.ts_us) / 1e6, LONGEST_S) if before is not None else 1.0
+    held = {word: span_s for bit, word in _BITS if reading.bits & bit}
+    if reading.bits & HW_SLOWDOWN and not reading.bits & (HW_THERMAL | POWER_BRAKE):
+        held["hw_slowdown"] = span_s
+    if before is None or not _same_gpu(scrape, before, reading.row):
+        return held
+    for field_id, word in _HELD_NS.items():
+        grown = _grown_s(field_id, reading.row, scrape, before)
+        if grown > 0.0:
+            held[word] = max(held.get(word, 0.0), min(grown, span_s))
+    if not held:
+        for field_id, word in _VIOLATION_NS.items():
+            grown = _grown_s(field_id, reading.row, scrape, before)
+            if grown > 0.0:
+                held[word] = min(grown, span_s)
+    return held
+
+
+def why(held: dict[str, float], knows_bits: bool) -> Why:
+    """The reason with the largest share; the power cap only when it is alone."""
+    reasons = {w: s for w, s in held.items() if s > 0.0}
+    if len(reasons) > 1:
+        reasons.pop("sw_power_cap", None)
+    if reasons:
+        return WHY[max(reasons, key=lambda w: (reasons[w], -_ORDER.index(w)))]
+    return WHY["no_reason" if knows_bits else "unknown"]
+
+
+def evidence(reading: Reading, scrape: GpuScrape, held: dict[str, float]) -> list[Evidence]:
+    """The numbers that a person would look up next."""
+    found = [
+        Evidence(what=f"held down by {word}", value=round(s, 3), unit="s")
+        for word, s in sorted(held.items(), key=lambda kv: -kv[1])
+        if s > 0.0
+    ]
+    for what, field_id, unit in (
+        ("GPU temperature", "150", "C"),
+        ("memory temperature", "140", "C"),
+        ("degrees left before slowdown", "153", "C"),
+        ("power", "155", "W"),
+        ("power limit in force", "164", "W"),
+        ("default power limit", "163", "W"),
+    ):
+        value = cell(scrape, field_id, reading.row)
+        if value is not None:
+            found.append(Evidence(what=what, value=value, unit=unit))
+    if reading.active is not None:
+        found.append(Evidence(what="share of time at work", value=round(reading.active, 3), unit="fraction"))
+    return found
+
+
+def _same_gpu(scrape: GpuScrape, before: GpuScrape, row: int) -> bool:
+    return row < len(before.gpus) and before.gpus[row].uuid == scrape.gpus[row].uuid
+
+
+def _grown_s(field_id: str, row: int, scrape: GpuScrape, before: GpuScrape) -> float:
+    value, past = cell(scrape, field_id, row), cell(before, field_id, row)
+    if value is None or past is None:
+        return 0.0
+    _, change = counters.advance(counters.Past(past, before.ts_us, before.ts_us), value, scrape.ts_us)
+    return 0.0 if change is None or change.delta is None else change.delta / 1e9

@@ -1,0 +1,77 @@
+"""What is remembered of a node's clocks."""
+
+from dataclasses import dataclass, field
+
+from collectors.contract.gpu import GpuScrape
+from streams.detectors.throttle_causes import Why, why
+from streams.detectors.throttle_reading import Pace, Reading, ThrottleLimits
+from streams.episodes import Episodes
+
+FADE = 0.9
+"""Of a reason's past seconds at each scrape: the cause follows what holds the clock now."""
+MOST_PARTS = 256
+
+
+@dataclass(slots=True)
+class Part:
+    """A GPU that is or was slow or hot. Counts are scrapes in a row; those without load count for nothing."""
+
+    slow: int = 0
+    hot: int = 0
+    fine: int = 0
+    fine_from_us: int = 0
+    held: dict[str, float] = field(default_factory=dict)
+    """Reason -> seconds, of late."""
+    with_node: bool = False
+    """It belongs to the episode of the node, or to one about to open."""
+
+    def count(self, its: Pace, hot: bool, held: dict[str, float], ts_us: int) -> None:
+        """Take one scrape under load."""
+        self.slow = self.slow + 1 if its.slow else 0
+        self.hot = self.hot + 1 if hot else 0
+        self.held = {word: s * FADE for word, s in self.held.items()}
+        for word, s in held.items():
+            self.held[word] = self.held.get(word, 0.0) + s
+        if its.fine and not hot:
+            self.fine_from_us = self.fine_from_us if self.fine else ts_us
+            self.fine += 1
+        elif its.slow or hot:
+            self.fine = 0
+
+    def is_over(self, now_us: int, limits: ThrottleLimits) -> bool:
+        """Has it run well for long enough?"""
+        return self.fine >= limits.fine_windows and now_us - self.fine_from_us >= limits.fine_us
+
+
+@dataclass(slots=True)
+class ThrottleState:
+    """One node. Only the episodes outlive the process."""
+
+    episodes: Episodes = field(default_factory=Episodes)
+    parts: dict[str, Part] = field(default_factory=dict)
+    last: dict[str, GpuScrape] = field(default_factory=dict)
+    """Source -> its last scrape."""
+    rejoin: bool = False
+    """Restored with the node's episode open: its GPUs are known with the next scrape."""
+
+    def part(self, uuid: str) -> Part:
+        """The part of that GPU, made if need be; those that nothing depends on go when there are too many."""
+        found = self.parts.get(uuid)
+        if found is None:
+            if len(self.parts) >= MOST_PARTS:
+                self.parts = {u: p for u, p in self.parts.items() if u in self.episodes.open}
+            found = self.parts[uuid] = Part()
+        return found
+
+
+@dataclass(slots=True)
+class Judged:
+    """One GPU that was at work in this scrape."""
+
+    reading: Reading
+    part: Part
+    pace: Pace
+
+    def why(self) -> Why:
+        """What holds it down now."""
+        return why(self.part.held, self.reading.knows_bits)

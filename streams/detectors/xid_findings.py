@@ -1,0 +1,64 @@
+"""Findings about driver errors."""
+
+from collectors.contract.kernel import KernelEvent
+from streams.catalog import ACTIONS
+from streams.contract import Evidence, Finding, Subject
+from streams.detectors.xid_state import Group, XidState
+from streams.gpus import gpu_subject
+
+DETECTOR = "xid"
+
+
+def found(state: XidState, group: Group, event: KernelEvent) -> Finding:
+    """The episode as it stands with its last event."""
+    subject = subject_of(state, event)
+    return Finding(
+        cluster=event.cluster,
+        detector=DETECTOR,
+        state="opened",
+        subject=subject,
+        episode_us=event.ts_us,
+        ts_us=event.ts_us,
+        severity=group.severity,
+        cause=group.verdict.cause,
+        value=float(group.count),
+        unit="events",
+        summary=f"{_place(subject)}: {group.verdict.words}",
+        evidence=_evidence(group, event),
+        action=ACTIONS[group.asked],
+    )
+
+
+def subject_of(state: XidState, event: KernelEvent) -> Subject:
+    """The GPU by all its names, as far as a scrape or the log has told them; a switch; else the node."""
+    node = event.node
+    if event.kind == "sxid":
+        switch = event.pci or event.device or "nvswitch"
+        return Subject(kind="device", id=f"{node}/{switch}", node=node, device=f"{node}/{switch}", pci=event.pci)
+    part = state.parts.get(event.pci or "")
+    if part is not None and event.gpu_uuid in (None, part.uuid):
+        return gpu_subject(node, part)
+    if event.gpu_uuid is not None:
+        return Subject(kind="gpu", id=event.gpu_uuid, node=node, gpu_uuid=event.gpu_uuid, pci=event.pci)
+    if event.pci is not None:
+        return Subject(kind="gpu", id=f"{node}/{event.pci}", node=node, pci=event.pci)
+    return Subject(kind="node", id=node, node=node)
+
+
+def _evidence(group: Group, event: KernelEvent) -> list[Evidence]:
+    found = [Evidence(what=code, value=float(n), unit="events") for code, n in group.codes.items()]
+    who = event.process or (f"pid {event.pid}" if event.pid is not None else None)
+    if who is not None:
+        found.append(Evidence(what=f"process: {who}"))
+    if event.mig is not None:
+        found.append(Evidence(what=f"MIG instance {event.mig}"))
+    found.append(Evidence(what=(event.raw or event.detail or event.kind)[:240], ts_us=event.ts_us))
+    return found
+
+
+def _place(subject: Subject) -> str:
+    if subject.kind == "device":
+        return f"NVSwitch {subject.id}"
+    if subject.kind == "node":
+        return f"a GPU of {subject.node}"
+    return f"GPU {subject.id if subject.gpu_index is None else subject.gpu_index} of {subject.node}"
