@@ -62,10 +62,10 @@ class Folder:
         """Append to a node's kernel log."""
         self._kernel[line.node].write(kernel_log.line(line.ts_us, line.node, line.text) + "\n")
 
-    def inspect(self, job: Job, step: Step, silent: Callable[[str], bool]) -> None:
+    def inspect(self, job: Job, step: Step, silent: Callable[[str, int], bool]) -> None:
         """Append each rank's all-reduce of the step to its process's file; none on a silent node."""
         for row, member in enumerate(step.members):
-            if silent(member.slot.node):
+            if silent(member.slot.node, step.end_us):
                 continue
             name = f"{job.plan.name}/{inspector.file_name(job, member)}"
             if name not in self._nccl:

@@ -156,14 +156,14 @@ def _sources(scenario: Scenario, start_us: int, end_us: int, cluster: str) -> It
                 yield JOB_EVENTS, happening
             elif isinstance(happening, KernelLine):
                 event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
-                if event is not None and not world.silent(happening.node):
+                if event is not None and not world.silent(happening.node, happening.ts_us):
                     yield KERNEL_EVENTS, event
             else:
                 for node in dict.fromkeys(member.slot.node for member in happening.members):
-                    if not world.silent(node):
+                    if not world.silent(node, happening.end_us):
                         yield JOB_STEPS, report(happening, node, cluster)
         for node in world.layout.node_names:
-            if not world.silent(node):
+            if not world.silent(node, tick_us):
                 yield GPU_SCRAPES, gpu_scrape(world, node)
         for device in world.layout.switch_names:
             yield FABRIC_SCRAPES, port_scrape(world, device)

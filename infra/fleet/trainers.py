@@ -17,7 +17,7 @@ HEARTBEAT_S = 10.0
 class Trainers:
     """One client per rank and attempt. `socket` is where the collector of a node listens."""
 
-    def __init__(self, socket: Callable[[str], Path], silent: Callable[[str], bool]) -> None:
+    def __init__(self, socket: Callable[[str], Path], silent: Callable[[str, int], bool]) -> None:
         self._socket = socket
         self._silent = silent
         self._ranks: dict[str, list[client.Run]] = {}
@@ -35,7 +35,7 @@ class Trainers:
     def step(self, step: Step) -> None:
         """Every rank reports its step; nothing gets out of a silent node."""
         for row, (member, rank) in enumerate(zip(step.members, self._ranks.get(step.job, []), strict=False)):
-            if self._silent(member.slot.node):
+            if self._silent(member.slot.node, step.end_us):
                 continue
             rank.report(
                 step.number,

@@ -76,13 +76,13 @@ def seen(world: World, happening: Happening, log: KernelLog) -> Iterator[Pair]:
             yield JOB_PLACEMENTS, happening
         yield JOB_EVENTS, happening
     elif isinstance(happening, KernelLine):
-        if not world.silent(happening.node):
+        if not world.silent(happening.node, happening.ts_us):
             event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
             if event is not None:
                 yield KERNEL_EVENTS, event
     else:
         for node in dict.fromkeys(member.slot.node for member in happening.members):
-            if not world.silent(node):
+            if not world.silent(node, happening.end_us):
                 yield JOB_STEPS, report(happening, node, world.cluster)
         for made in windows(world, happening):
             yield NCCL_WINDOWS, made
@@ -92,7 +92,7 @@ def sweep(world: World) -> Iterator[Pair]:
     """One sweep of every collector over every target, with its beats."""
     now, cluster = world.now_us, world.cluster
     for node in world.layout.node_names:
-        quiet = world.silent(node)
+        quiet = world.silent(node, now)
         if not quiet:
             yield GPU_SCRAPES, gpu_scrape(world, node)
         yield COLLECTOR_BEATS, _beat(world, "dcgm", node, not quiet)
@@ -201,7 +201,7 @@ def windows(world: World, step: Step) -> Iterable[CollectiveWindow]:
         return
     groups: dict[tuple[str, str], list[int]] = {}
     for row, member in enumerate(step.members):
-        if not world.silent(member.slot.node):
+        if not world.silent(member.slot.node, step.end_us):
             groups.setdefault((job.communicator(member), member.slot.node), []).append(row)
     for (comm, node), rows in groups.items():
         yield window(job, step, comm, node, rows, world.cluster)
@@ -214,7 +214,7 @@ def heartbeats(world: World) -> Iterator[Pair]:
             continue
         for member in run.job.members:
             node = member.slot.node
-            if not world.silent(node):
+            if not world.silent(node, world.now_us):
                 yield (
                     JOB_EVENTS,
                     JobEvent(

@@ -31,6 +31,8 @@ class KernelLine:
 
 
 Happening = Step | KernelLine | JobEvent
+LINE_US = 150
+"""Between two lines of one burst in the kernel log."""
 DEATH_S = 2.0
 """From the death of a rank to the end of its job's other processes."""
 FAULTS_FIRST, THEN_JOBS, THEN_TICKS = 0, 1, 2
@@ -83,9 +85,10 @@ class World:
         self.now_us = max(self.now_us, to_us)
         return out
 
-    def silent(self, node: str) -> bool:
-        """Whether nothing of a node reaches its collectors now."""
-        return any(fault.kind == "node_silent" for fault in self._active(node))
+    def silent(self, node: str, at_us: int) -> bool:
+        """Whether nothing of a node reaches its collectors at that time."""
+        at_s = (at_us - self.start_us) / 1e6
+        return any(f.kind == "node_silent" and f.active(at_s) for f in self._by_target.get(node, ()))
 
     def seen(self, node: str) -> list[tuple[GpuSlot, Gpu]]:
         """The GPUs that a node's exporter sees, in order."""
@@ -226,7 +229,7 @@ class World:
         """What a fault does at its start, beyond what it does for as long as it lasts."""
         slot = self.layout.gpu_by_name.get(fault.target)
         if slot is None:
-            return
+            return iter(())
         run = self._run_of.get(slot.node)
         row = run.places.get(slot.name) if run is not None else None
         process = pid(run.plan.name, run.attempt, row) if run is not None and row is not None else None
@@ -242,15 +245,21 @@ class World:
             self.gpus[slot.name].uncorrectable(int(fault.size))
             self.gpus[slot.name].xid = 45
         for place, text in enumerate(texts):
-            yield KernelLine(self.now_us + 150 * place, slot.node, text)
+            said = KernelLine(self.now_us + LINE_US * place, slot.node, text)
+            self._at(said.ts_us, FAULTS_FIRST, partial(_say, said))
         if fault.kind in ("gpu_lost", "ecc_uncorrectable") and run is not None and row is not None:
             self._kill(run, f"{fault.name}: a rank died")
+        return iter(())
 
     def _mend(self, fault: Fault) -> Iterator[Happening]:
         """A lost GPU comes back after its node was restarted."""
         self.lost -= {fault.target}
         self.gpus[fault.target].reset()
         return iter(())
+
+
+def _say(line: KernelLine) -> Iterator[Happening]:
+    yield line
 
 
 def _stress(faults: list[Fault], braked: list[Fault]) -> Stress:
