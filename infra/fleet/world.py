@@ -105,23 +105,24 @@ class World:
         self._order += 1
         heapq.heappush(self._queue, (us, rank, self._order, act))
 
-    def _active(self, target: str) -> list[Fault]:
+    def _active(self, target: str, before_s: float = 0.0) -> list[Fault]:
         faults = self._by_target.get(target)
-        return [fault for fault in faults if fault.active(self._now_s)] if faults else []
+        return [fault for fault in faults if fault.active(self._now_s - before_s)] if faults else []
 
     def _tick(self) -> Iterator[Happening]:
+        """Move GPUs and ports over the interval that ends now, under what was wrong when it began."""
         dt_s = self.scenario.interval_s
         for node, slots in self.layout.gpu_slots.items():
             run = self._run_of.get(node)
-            braked = self._active(self._rack_of[node])
+            braked = self._active(self._rack_of[node], dt_s)
             for slot in slots:
-                faults = self._active(slot.name)
+                faults = self._active(slot.name, dt_s)
                 stress = _stress(faults, braked) if faults or braked else CALM
                 if slot.name not in self.lost:
                     self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
         for name, port in self.ports.items():
             rate = self._rate(self.layout.cable_by_name[name].gpu)
-            drops = sum(fault.size for fault in self._active(name)) if rate > 0.0 else 0.0
+            drops = sum(fault.size for fault in self._active(name, dt_s)) if rate > 0.0 else 0.0
             port.tick(dt_s, rate, drops)
         self._at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
