@@ -106,7 +106,7 @@ def build(heads: Iterable[str], texts: Iterable[str], default_node: str) -> tupl
         named = read_name(head)
         labels = None if named is None else _labels(blocks, named[1])
         if named is None or labels is None:
-            bad.append(BadLine(f"{head} {text}", "not a metric, its labels and a value"))
+            bad.append(BadLine(f"{head} {text}".strip(), "not a metric, its labels and a value"))
             continue
         samples.append(_Sample(named[0], labels, len(lines), text))
         lines.append(number)

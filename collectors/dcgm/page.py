@@ -29,7 +29,6 @@ class Shape:
         samples = set(layout.lines)
         self._heads = [line[: line.rindex(" ") + 1] if number in samples else line for number, line in enumerate(lines)]
         self._length = sum(map(len, self._heads)) + len(lines) - 1
-        self._blank = [number for number, head in enumerate(self._heads) if not head]
         self._pick = itemgetter(*layout.lines, *layout.lines[:1]) if layout.lines else None
         self.layout = layout
 
@@ -39,12 +38,14 @@ class Shape:
         if len(lines) != len(self._heads) or self._pick is None:
             return None
         rest = list(map(str.removeprefix, lines, self._heads))
-        if len(page) != self._length + len("".join(rest)) or any(rest[number] for number in self._blank):
+        left = len("".join(rest))
+        if len(page) != self._length + left:
             return None
         # One more than there are samples, so that a single one comes as a tuple too.
         values = list(self._pick(rest))
         values.pop()
-        return values if self.layout.holds(values) else None
+        # Nothing is left of comments and blank lines.
+        return values if len("".join(values)) == left and self.layout.holds(values) else None
 
 
 class PageReader:

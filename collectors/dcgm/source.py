@@ -20,7 +20,7 @@ AT_ONCE = 256
 Stamp = tuple[int, int, int] | None
 
 REREAD_S = 5.0
-"""How often the list of targets is looked at for a change."""
+"""Longest time between two looks at the list of targets."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ async def _changed(
 ) -> tuple[dict[str, Target], Stamp]:
     """Wait until the list of targets changes. One that cannot be read is reported, and the old one stays."""
     while True:
-        await asyncio.sleep(REREAD_S)
+        await asyncio.sleep(min(REREAD_S, args.interval))
         fresh = _stamp(args.targets)
         if fresh == stamp:
             continue
