@@ -1,0 +1,1 @@
+"""What training ranks say of their steps: the client that they import, and the collector that listens."""

@@ -1,0 +1,270 @@
+"""The training client: tells this node's collector what each step of a rank cost.
+
+Standard library only. It never blocks and never raises into training: what cannot be sent is counted and
+dropped, and the count goes out with the next datagram. `docs/training-client.md` shows how it is used.
+"""
+
+import atexit
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from collectors.steps.client_courier import Courier
+from collectors.steps.client_env import JOB, LOCAL_RANK, NODE, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
+from collectors.steps.client_step import TROUBLE, Checkpoint, GpuTimers, Phase, Step
+
+SOCKET = "/run/lockstep/steps.sock"
+RANKS_A_PART = 200
+"""Ranks of a placement in one datagram: about 30 KB, far below the kernel's limit for one."""
+
+
+class Run:
+    """One rank of one attempt of a job. What is not given is read from torchrun's, Slurm's or MPI's variables.
+
+    `coords` holds the rank's place in each parallel dimension, `model` what MFU needs (params, layers, heads,
+    head_dim, seq_len, dtype, ...). `event` makes a GPU timer, `lambda: torch.cuda.Event(enable_timing=True)`:
+    spans are then timed on the GPU's own stream, without a wait, and a step is reported when the GPU is done.
+    """
+
+    def __init__(
+        self,
+        job: str | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        local_rank: int | None = None,
+        attempt: int | None = None,
+        *,
+        gpu_uuid: object = None,
+        gpu_model: str | None = None,
+        coords: Mapping[str, int] | None = None,
+        model: Mapping[str, Any] | None = None,
+        flops_per_token: float | None = None,
+        event: Callable[[], Any] | None = None,
+        heartbeat_s: float = 30.0,
+        path: str | None = None,
+        env: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.job = str(job or first(env, JOB) or "unnamed")
+        self.rank = whole(rank, env, RANK, 0)
+        self.world_size = whole(world_size, env, WORLD_SIZE, 1)
+        self.attempt = attempt_of(attempt, env)
+        local = whole(local_rank, env, LOCAL_RANK, 0)
+        self._path = path if path is not None else env.get("LOCKSTEP_STEPS_SOCKET", SOCKET)
+        self._env = env
+        self._here = {
+            "gpu_uuid": gpu_uuid_of(gpu_uuid, env, local),
+            "gpu_model": None if gpu_model is None else str(gpu_model),
+            "coords": dict(coords or {}),
+        }
+        self._about = {
+            "ts_us": time.time_ns() // 1000,
+            "world_size": self.world_size,
+            "model": None if model is None else dict(model),
+            "flops_per_token": flops_per_token,
+        }
+        self._phase = "train"
+        self._step: int | None = None
+        self._open: Step | None = None
+        self._saving_s: float | None = None
+        self._ended = False
+        self.timers = GpuTimers(event)
+        self._courier = Courier(
+            self._path,
+            f'"job":{json.dumps(self.job)},"attempt":{self.attempt},"rank":{self.rank}',
+            self._greeting,
+            lambda: _body(self._event("heartbeat", step=self._step)),
+            max(0.1, heartbeat_s),
+        )
+        atexit.register(self._at_exit)
+
+    @property
+    def dropped(self) -> int:
+        """Datagrams that were lost since this object was made."""
+        return self._courier.dropped
+
+    def step(self, step: int, *, phase: str | None = None) -> Step:
+        """A context manager around one step; it measures the whole and, with its spans, the parts."""
+        return Step(step, phase or self._phase, self)
+
+    def report(
+        self,
+        step: int,
+        *,
+        phase: str | None = None,
+        start_us: int | None = None,
+        step_s: float | None = None,
+        compute_s: float | None = None,
+        wait_s: float | None = None,
+        transfer_s: float | None = None,
+        data_s: float | None = None,
+        checkpoint_s: float | None = None,
+        cpu_s: float | None = None,
+        tokens: int | None = None,
+        sum_sq_len: int | None = None,
+        tflops_per_gpu: float | None = None,
+    ) -> None:
+        """Send one step that was measured elsewhere. Seconds are this rank's own; None is unknown."""
+        try:
+            if self._saving_s is not None:
+                checkpoint_s, self._saving_s = self._saving_s + (checkpoint_s or 0.0), None
+            if start_us is None and step_s is not None:
+                start_us = time.time_ns() // 1000 - int(step_s * 1e6)
+            self._step = int(step)
+            body = (
+                f'"step":{self._step},"phase":"{phase or self._phase}"'
+                f"{_whole('start_us', start_us)}{_number('step_s', step_s)}{_number('compute_s', compute_s)}"
+                f"{_number('wait_s', wait_s)}{_number('transfer_s', transfer_s)}{_number('data_s', data_s)}"
+                f"{_number('checkpoint_s', checkpoint_s)}{_number('cpu_s', cpu_s)}{_whole('tokens', tokens)}"
+                f"{_whole('sum_sq_len', sum_sq_len)}{_number('tflops_per_gpu', tflops_per_gpu)}"
+            )
+            self._courier.say("step", body)
+        except TROUBLE:
+            self._courier.lose()
+
+    def begun(self, step: Step | None) -> None:
+        """A step calls this; users do not."""
+        self._open = step
+        if step is not None and isinstance(step.step, int):
+            self._step = step.step
+
+    def settled(self, step: Step) -> None:
+        """A step calls this; users do not."""
+        self.report(
+            step.step,
+            phase=step.phase,
+            start_us=step.start_us,
+            step_s=step.step_s,
+            checkpoint_s=step.checkpoint_s,
+            cpu_s=step.cpu_s,
+            tokens=step.tokens,
+            sum_sq_len=step.sum_sq_len,
+            tflops_per_gpu=step.tflops_per_gpu,
+            **step.seconds,
+        )
+
+    def phase(self, phase: str) -> Phase:
+        """A context manager: steps begun inside are warmup, train, eval, checkpoint, restart or profile."""
+        return Phase(phase, self._swap_phase)
+
+    def checkpoint(self, step: int, *, bytes: int | None = None) -> Checkpoint:
+        """A context manager around a save; its time goes with the step around it, or else with the next one."""
+        return Checkpoint(step, bytes, self._saved)
+
+    def here(self) -> dict[str, Any]:
+        """This rank's line of the placement."""
+        return {"rank": self.rank, "node": self._node(), **self._here}
+
+    def place(self, ranks: Iterable[Mapping[str, Any]]) -> None:
+        """The whole placement of the job, a `here()` for each rank. Rank 0 sends it; on others nothing happens."""
+        if self.rank != 0:
+            return
+        try:
+            rows = [dict(row) for row in ranks]
+            parts = [rows[i : i + RANKS_A_PART] for i in range(0, len(rows), RANKS_A_PART)]
+            ts_us = time.time_ns() // 1000
+            for number, part in enumerate(parts):
+                self._courier.keep(
+                    "placed", _body({"ts_us": ts_us, "part": number, "parts": len(parts), "ranks": part})
+                )
+        except TROUBLE:
+            self._courier.lose()
+
+    def place_by(self, all_gather_object: Callable[[list[Any], Any], Any]) -> None:
+        """Gather the placement by `torch.distributed.all_gather_object` and send it.
+
+        A collective: call it on every rank. Its own errors are raised: kept quiet, they would part the ranks.
+        """
+        ranks: list[Any] = [None] * self.world_size
+        all_gather_object(ranks, self.here())
+        self.place(ranks)
+
+    def end(self, state: str | None = "completed", reason: str | None = None) -> None:
+        """The rank ends. Rank 0 says so for the job; another rank only when it did not complete.
+
+        Waits up to a second for what is still to be sent, where a collector listens.
+        """
+        if self._ended or os.getpid() != self._courier.pid:
+            return
+        self._ended = True
+        self.timers.flush()
+        if self.rank == 0 or state not in (None, "completed"):
+            self._tell("ended", state=state, reason=reason, step=self._step)
+        self._courier.close()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, _: TracebackType | None) -> None:
+        if why is None or (isinstance(why, SystemExit) and why.code in (None, 0)):
+            self.end()
+        else:
+            self.end("cancelled" if isinstance(why, KeyboardInterrupt) else "failed", _reason(why))
+
+    def _at_exit(self) -> None:
+        why = getattr(sys, "last_value", None)
+        if isinstance(why, BaseException):
+            self.end("failed", _reason(why))
+        else:
+            self.end(None)
+
+    def _swap_phase(self, phase: str) -> str:
+        before, self._phase = self._phase, phase
+        return before
+
+    def _saved(self, saved: Checkpoint) -> None:
+        if self._open is None:
+            self._saving_s = saved.seconds + (self._saving_s or 0.0)
+        else:
+            self._open.checkpoint_s = saved.seconds + (self._open.checkpoint_s or 0.0)
+            self._open.phase = "checkpoint"
+        if self.rank == 0:
+            self._tell("checkpoint", step=saved.step, bytes=saved.bytes, seconds=saved.seconds)
+
+    def _event(self, kind: str, **fields: Any) -> dict[str, Any]:
+        return {"kind": kind, "ts_us": time.time_ns() // 1000, "pid": os.getpid(), **fields}
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        try:
+            self._courier.keep("event", _body(self._event(kind, **fields)))
+        except TROUBLE:
+            self._courier.lose()
+
+    def _greeting(self) -> str:
+        about = {**self._about, **self._here, "pid": os.getpid()}
+        try:
+            return _body(about)
+        except TROUBLE:  # an odd value in the model or the coordinates: the rest is still true
+            return _body({**about, "model": None, "flops_per_token": None, "coords": {}})
+
+    def _node(self) -> str:
+        """The collector's own name for this node where it has left it beside its socket."""
+        try:
+            with open(f"{self._path}.node", encoding="utf-8") as file:  # noqa: PTH123 - saves the import
+                return file.read().strip()
+        except (OSError, ValueError):
+            return first(self._env, NODE) or socket.gethostname()
+
+
+def _number(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    value = float(value)
+    return f',"{name}":{value!r}' if value - value == 0.0 else ""  # JSON has no infinity and no NaN
+
+
+def _whole(name: str, value: int | None) -> str:
+    return "" if value is None else f',"{name}":{int(value)}'
+
+
+def _body(fields: Mapping[str, Any]) -> str:
+    """The fields of an object without its braces. Raises for what JSON cannot hold."""
+    return json.dumps(fields, separators=(",", ":"), allow_nan=False)[1:-1]
+
+
+def _reason(why: BaseException) -> str:
+    return f"{type(why).__name__}: {why}"[:300]

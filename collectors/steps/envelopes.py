@@ -1,0 +1,34 @@
+"""A file of envelopes: what a node's collector published, or a scheduler's own job events."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from collectors.contract.envelope import EnvelopeError, read_lines
+from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
+from collectors.source import Outlet, SourceError
+
+TOPICS = {topic.name: topic for topic in (JOB_STEPS, JOB_EVENTS, JOB_PLACEMENTS)}
+
+
+def publish_file(name: str, outlet: Outlet) -> int:
+    """Publish every envelope; a bad line is rejected and reading goes on. Raises `SourceError`."""
+    if name == "-":
+        return publish_lines(sys.stdin.buffer, "stdin", outlet)
+    try:
+        with Path(name).open("rb") as file:
+            return publish_lines(file, name, outlet)
+    except OSError as why:
+        raise SourceError(f"{name}: {why.strerror}") from why
+
+
+def publish_lines(lines: Iterable[bytes], name: str, outlet: Outlet) -> int:
+    """The number of messages that were published."""
+    count = 0
+    for found in read_lines(lines, TOPICS, name):
+        if isinstance(found, EnvelopeError):
+            outlet.reject(f"steps:{name}", b"", str(found))
+            continue
+        outlet.publish(found.topic, found.message)
+        count += 1
+    return count
