@@ -75,12 +75,7 @@ def advance(
     if past is None or baseline:
         return Past(value, ts_us, ts_us, epoch), Change(None, first=True)
     window_us = ts_us - past.since_us
-    if (
-        value == past.value
-        and epoch == past.epoch
-        and form.refresh_us is not None
-        and window_us < form.refresh_us
-    ):
+    if value == past.value and epoch == past.epoch and form.refresh_us is not None and window_us < form.refresh_us:
         return Past(value, ts_us, past.since_us, epoch, past.blind), None
     change = _compare(past, value, window_us, form, epoch, ceiling_per_s, cleared)
     if nominal_us is not None and window_us > GAP * nominal_us:

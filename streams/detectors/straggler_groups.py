@@ -1,5 +1,6 @@
 """Peer groups: ranks that do the same work, so that their compute times may be compared."""
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +35,9 @@ class PeerGroup:
             before += [x for step in steps[-window:] for r, x in step.items() if r != rank]
         elif len(before) < limits.pair_values:
             before += [x for step in steps[-window:] for x in step.values()]
-        return sigma_of(before, limits.noise_floor) * (1 + 4 / max(1, len(before)))
+        independent = max(1.0, len(before) * (1 - 1 / len(self.ranks)))
+        doubt = 1 + limits.noise_doubt / math.sqrt(independent)
+        return max(limits.noise_floor, sigma_of(before, 0.0) * doubt)
 
     def remember(self, limits: StragglerLimits, ratios: dict[int, float], half_effect: float) -> None:
         """Add one judged step."""

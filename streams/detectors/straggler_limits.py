@@ -34,6 +34,8 @@ class StragglerLimits:
     """Steps before the window from which the noise is taken."""
     noise_values: int = 24
     """With fewer values before the window the noise comes from the other ranks of the window as well."""
+    noise_doubt: float = 2.33
+    """The noise is taken two standard errors (1.17 / sqrt(n) of itself) higher than the values say."""
     pair_values: int = 8
     """The same for two ranks, of whom neither can stand for the noise of the other."""
     first_steps: int = 10
