@@ -4,19 +4,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import duckdb
 import msgspec
 from confluent_kafka import KafkaException
 
+from collectors.contract.beat import Rejected
 from collectors.contract.errors import UserError
 from warehouse.batch import Batch
-from warehouse.feed import Arrived, Feed
+from warehouse.feed import Arrived
 from warehouse.loader import store
 from warehouse.offsets import Offsets, Stored
 from warehouse.place import Place
 from warehouse.progress import Counts
-from warehouse.rejects import Rejects, Reporter
+from warehouse.rejects import Rejects
 from warehouse.rows.topics import LOADED
 
 MOST_SAMPLES = 2_000_000
@@ -25,6 +27,24 @@ TAKE = 2_000
 REFRESH_S = 30.0
 RETRY_S = 5.0
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError)
+
+
+class Source(Protocol):
+    """Where messages come from: `Feed`, or a list in a test."""
+
+    ids: dict[str, str | None]
+
+    def take(self, most: int, wait_s: float) -> list[Arrived]: ...
+    def refresh(self) -> None: ...
+    def exhausted(self) -> bool: ...
+    def behind(self) -> int: ...
+
+
+class Reports(Protocol):
+    """Where the loader's own words go: `Reporter`."""
+
+    def report(self, reports: list[Rejected]) -> int: ...
+    def send(self, topic: str, key: str, value: bytes) -> None: ...
 
 
 class Stopped(UserError):
@@ -48,13 +68,14 @@ class Loading:
     place: Place
     open_lake: Callable[[], duckdb.DuckDBPyConnection]
     connection: duckdb.DuckDBPyConnection
-    feed: Feed
-    reporter: Reporter
+    feed: Source
+    reporter: Reports
     rejects: Rejects
     committed: Offsets
     tell: Callable[[str], None]
     stop: threading.Event
     commit_s: float = 5.0
+    retry_s: float = RETRY_S
     until_end: bool = False
     """Load to the end of the topics and return."""
     each_turn: Callable[["Loading"], None] = lambda _: None
@@ -138,7 +159,7 @@ class Loading:
     def _wait(self, why: duckdb.Error | OSError) -> None:
         text = str(why).strip().partition("\n")[0]
         held = self.pending.batch.count
-        if self.stop.wait(0 if self.until_end else RETRY_S) or self.until_end:
+        if self.stop.wait(0 if self.until_end else self.retry_s) or self.until_end:
             raise Stopped(
                 f"cannot store: {text}; {held} messages stay in Kafka and are loaded at the next start"
             ) from why

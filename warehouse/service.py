@@ -40,12 +40,13 @@ def serve(*, once: bool, commit_s: float, progress_s: float, tidy: bool) -> int:
         connection = connect(read_only=False)
         committed = read_offsets(connection)
         feed = Feed(client, LOADED, committed, progress.tell, logger)
+        reporter = Reporter(client, logger)
         loading = Loading(
             place=place,
             open_lake=lambda: connect(read_only=False),
             connection=connection,
             feed=feed,
-            reporter=Reporter(client, logger),
+            reporter=reporter,
             rejects=Rejects(cluster),
             committed=committed,
             tell=progress.tell,
@@ -59,7 +60,7 @@ def serve(*, once: bool, commit_s: float, progress_s: float, tidy: bool) -> int:
                 loading.run()
         finally:
             feed.close()
-            loading.reporter.close()
+            reporter.close()
             loading.connection.close()
     progress.tell(f"{told(loading.counts)}; ended")
     return 0

@@ -89,6 +89,7 @@ def command(connection: duckdb.DuckDBPyConnection, words: list[str], output: Out
             rows = _rows(connection, "columns", table=name)
             if not rows:
                 raise UserError(f"no table or view {name!r}; .tables lists them")
+            output.out.writelines(f"{comment}\n" for (comment,) in _rows(connection, "comment", table=name))
             _show(output, ("column", "type", "meaning"), rows)
         case [".schema"]:
             raise UserError(".schema NAME: which table or view?")

@@ -1,0 +1,109 @@
+"""Messages into rows."""
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from collectors.contract.gpu import Gpu
+from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS
+from tests.warehouse.messages import T0, gpu_scrape, job_placed, one_of_each, port_scrape
+from warehouse.loader import UnfitMessage, write
+from warehouse.place import Place
+from warehouse.rows.arrow import Tables
+from warehouse.rows.topics import rows_of
+
+
+def shown(tables: Tables, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    table = tables[name].select(list(columns))
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_a_gpu_field_with_a_column_goes_there_and_one_without_becomes_rows() -> None:
+    tables = rows_of(GPU_SCRAPES.name, [gpu_scrape()])
+    assert shown(tables, "gpu_scrapes", "node", "gpu_uuid", "hpc_job", "sm_clock_mhz", "energy_mj") == [
+        ("n1", "GPU-a", "77", 1980.0, 7),
+        ("n1", "GPU-b", None, 0.0, None),
+    ]
+    assert shown(tables, "gpu_fields", "gpu_uuid", "field", "name", "value") == [
+        ("GPU-a", 55, None, 1.0),
+        ("GPU-b", 55, None, None),
+        ("GPU-a", None, "my_metric", 0.5),
+        ("GPU-b", None, "my_metric", None),
+    ]
+    assert shown(tables, "scrape_errors", "subject", "part", "why") == [("n1", "1004", "not supported")]
+
+
+def test_not_sent_could_not_be_read_and_zero_stay_apart() -> None:
+    first = gpu_scrape(columns={"100": [0.0, None]})
+    second = gpu_scrape(columns={"150": [50.0, 51.0]})
+    rows = shown(rows_of(GPU_SCRAPES.name, [first, second]), "gpu_scrapes", "sm_clock_mhz", "gpu_temp_c", "unread")
+    assert rows == [(0.0, None, None), (None, None, [100]), (None, 50.0, None), (None, 51.0, None)]
+
+
+def test_a_number_that_is_not_whole_does_not_lose_its_fraction_in_a_whole_column() -> None:
+    tables = rows_of(GPU_SCRAPES.name, [gpu_scrape(columns={"156": [7.5, 8.0]}, named={})])
+    assert shown(tables, "gpu_scrapes", "energy_mj") == [(None,), (8,)]
+    assert shown(tables, "gpu_fields", "gpu_uuid", "field", "value") == [("GPU-a", 156, 7.5)]
+
+
+def test_counters_are_exact_to_64_bits_wide_and_long() -> None:
+    tables = rows_of(FABRIC_SCRAPES.name, [port_scrape()])
+    assert shown(tables, "port_scrapes", "port", "rx_bytes", "lossless") == [
+        ("Ethernet0", 2**64 - 1, [3]),
+        ("Ethernet4", 5, None),
+    ]
+    assert shown(tables, "port_fields", "port", "counter", "index", "named", "count", "value", "text") == [
+        ("Ethernet0", "pfc_rx_frames", "3", False, 2**63, None, None),
+        ("Ethernet4", "pfc_rx_frames", "3", False, None, None, None),
+        ("Ethernet0", "own", None, True, None, None, "up"),
+        ("Ethernet4", "own", None, True, None, 1.5, None),
+    ]
+
+
+@pytest.mark.parametrize("odd", [2**64, -1, 2.5])
+def test_a_counter_value_that_its_column_cannot_hold_stands_in_the_long_table(odd: float) -> None:
+    tables = rows_of(FABRIC_SCRAPES.name, [port_scrape(columns={"port_rx_bytes": [odd, 5]}, named={})])
+    assert shown(tables, "port_scrapes", "rx_bytes") == [(None,), (5,)]
+    assert shown(tables, "port_fields", "port", "counter", "value") == [("Ethernet0", "port_rx_bytes", float(odd))]
+
+
+def test_a_scrape_without_gpus_has_no_rows() -> None:
+    assert rows_of(GPU_SCRAPES.name, [gpu_scrape(gpus=[], columns={}, named={}, errors={})]) == {}
+
+
+def test_columns_that_are_not_parallel_are_told() -> None:
+    with pytest.raises(ValueError, match="column 100 has 1 values for 2 rows"):
+        rows_of(GPU_SCRAPES.name, [gpu_scrape(columns={"100": [1.0]})])
+
+
+def test_a_time_in_the_wrong_unit_is_told() -> None:
+    with pytest.raises(ValueError, match="not in Unix microseconds"):
+        rows_of(GPU_SCRAPES.name, [gpu_scrape(ts_us=T0 * 1000)])
+
+
+def test_a_placed_event_is_one_event_and_a_row_a_rank() -> None:
+    tables = rows_of(JOB_EVENTS.name, [job_placed()])
+    assert shown(tables, "job_events", "job", "kind", "ranks", "topic") == [("train", "placed", 2, "job.events.v1")]
+    assert shown(tables, "placements", "rank", "node", "gpu_uuid", "dp", "tp") == [
+        (0, "n1", "GPU-n1", 0, None),
+        (1, "n2", "GPU-n2", 1, None),
+    ]
+
+
+def test_a_column_of_a_step_report_that_was_not_sent_is_null() -> None:
+    report = next(message for topic, message in one_of_each() if topic is JOB_STEPS)
+    rows = shown(rows_of(JOB_STEPS.name, [report]), "rank_steps", "rank", "step_s", "wait_s", "tokens")
+    assert rows == [(0, 1.5, None, 4096), (1, 2.0, None, None)]
+
+
+def test_write_refuses_an_unfit_message_before_it_writes(lake: duckdb.DuckDBPyConnection, place: Place) -> None:
+    with pytest.raises(UnfitMessage, match=r"gpu\.scrapes\.v1: does not fit the tables: column 100"):
+        write(lake, [(GPU_SCRAPES, [gpu_scrape(), gpu_scrape(columns={"100": [1.0]})])], place=place)
+    assert lake.execute("select count(*) from gpu_scrapes").fetchall() == [(0,)]
+
+
+def test_the_same_uuid_may_stand_for_several_mig_instances(lake: duckdb.DuckDBPyConnection, place: Place) -> None:
+    gpus = [Gpu(uuid="GPU-a", mig="1g.10gb/7"), Gpu(uuid="GPU-a", mig="1g.10gb/8")]
+    write(lake, [(GPU_SCRAPES, [gpu_scrape(gpus=gpus)])], place=place)
+    assert lake.execute("select mig from gpu_now order by mig").fetchall() == [("1g.10gb/7",), ("1g.10gb/8",)]
