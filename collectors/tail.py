@@ -61,9 +61,13 @@ class Tail:
 
     def _rest_of_rotated(self, *, finished: bool) -> list[NumberedLine]:
         for other in self.path.parent.iterdir():
-            if other.stat(follow_symlinks=False).st_ino == self.position.inode:
+            try:
+                if other.stat(follow_symlinks=False).st_ino != self.position.inode:
+                    continue
                 with other.open("rb") as file:
                     return self._next(file, finished) if self._same(file) else []
+            except FileNotFoundError:  # a neighbour that was removed meanwhile
+                continue
         return []
 
     def _next(self, file: BinaryIO, to_end: bool) -> list[NumberedLine]:

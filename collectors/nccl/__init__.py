@@ -1,0 +1,1 @@
+"""The files that NCCL's Inspector plug-in writes."""

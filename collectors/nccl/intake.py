@@ -1,0 +1,68 @@
+"""Records in, windows and beats out."""
+
+import socket
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from collectors.contract.beat import Beat
+from collectors.contract.topics import NCCL_WINDOWS
+from collectors.nccl.folder import BadLine
+from collectors.nccl.record import Record
+from collectors.nccl.window import ROWS_A_WINDOW, windows
+from collectors.source import Outlet
+
+HELD = 16 * ROWS_A_WINDOW
+"""Records that are held for one flush: a first look at a job that has run for days is cut into several."""
+
+
+class Intake:
+    """Publishes the windows of one job's folder and counts for its beat."""
+
+    def __init__(self, outlet: Outlet, cluster: str, job: str, node: str | None, this_node: str, target: Path) -> None:
+        self.job = job
+        self._outlet = outlet
+        self._cluster = cluster
+        self._node = node
+        self._this_node = this_node
+        self._target = str(target)
+        self._records: list[Record] = []
+        self._messages = self._samples = self._beaten = 0
+
+    def add(self, found: Iterable[Record | BadLine]) -> None:
+        """Take records; bad lines are rejected with their place."""
+        for one in found:
+            if isinstance(one, BadLine):
+                self._outlet.reject(f"nccl-inspector:{self._target}", one.raw, one.why)
+            else:
+                self._records.append(one)
+        if len(self._records) >= HELD:
+            self.flush()
+
+    def flush(self) -> int:
+        """Publish what is held; the number of messages so far."""
+        records, self._records = self._records, []
+        self._samples += len(records)
+        for window in windows(records, cluster=self._cluster, job=self.job, node=self._node, this_node=self._this_node):
+            self._outlet.publish(NCCL_WINDOWS, window)
+            self._messages += 1
+        return self._messages
+
+    def beat(self, began_s: float, interval_s: float, trouble: str | None) -> None:
+        """Report one sweep."""
+        self._outlet.beat(
+            Beat(
+                cluster=self._cluster,
+                ts_us=time.time_ns() // 1000,
+                collector=f"nccl-inspector@{socket.gethostname()}:{self.job}",
+                source="nccl-inspector",
+                target=self._target,
+                ok=trouble is None,
+                seconds=round(time.monotonic() - began_s, 6),
+                messages=self._messages - self._beaten,
+                samples=self._samples,
+                interval_s=interval_s,
+                error=trouble,
+            )
+        )
+        self._beaten, self._samples = self._messages, 0
