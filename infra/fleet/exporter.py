@@ -10,8 +10,9 @@ from infra.fleet.gpu import BANKS, FB_MIB, FB_RESERVED_MIB, LIMIT_W, MEM_MHZ, SL
 from infra.fleet.layout import GpuSlot
 
 DRIVER_VERSION = "570.124.06"
-TOP = 9.0e6
-"""Bytes a second over PCIe at full work, in thousands; enough to be seen."""
+PCIE_BYTES_S = 9.0e9
+"""Over PCIe while a GPU does nothing but transfer."""
+USED_BUSY_MIB, USED_IDLE_MIB = 71_300.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,72 +34,61 @@ def fields() -> tuple[Field, ...]:
         return tuple(Field(**row) for row in rows)
 
 
-def values(gpu: Gpu) -> dict[str, float]:
-    """Field id -> value of one GPU now, in DCGM's units."""
-    busy = gpu.job is not None
-    active = gpu.compute + gpu.wait + gpu.transfer
-    temp = gpu.shown_temp
-    used = 71_300 if busy else 4
-    return {
-        "100": gpu.sm_mhz,
-        "101": MEM_MHZ,
-        "140": temp + 11.0,
-        "150": temp,
-        "153": SLOWDOWN_C - temp,
-        "155": gpu.power_w,
-        "157": gpu.power_w,
-        "164": LIMIT_W,
-        "156": int(gpu.energy_mj),
-        "202": gpu.pcie_replays,
-        # Kernels of NCCL spin while they wait: coarse use says 100 for a blocked GPU too.
-        "203": 100 if busy and active > 0.3 else 0,
-        "204": round(45 * gpu.compute),
-        "206": 0,
-        "207": 0,
-        "112": gpu.reasons,
-        "240": gpu.power_ns,
-        "241": gpu.thermal_ns,
-        "1420": gpu.power_ns - gpu.brake_ns,
-        "1422": gpu.sw_thermal_ns,
-        "1423": gpu.hw_thermal_ns,
-        "1424": gpu.brake_ns,
-        "230": gpu.xid,
-        "1523": gpu.recovery,
-        "251": FB_MIB - FB_RESERVED_MIB - used,
-        "252": used,
-        "253": FB_RESERVED_MIB,
-        "310": gpu.sbe,
-        "311": gpu.dbe,
-        "312": gpu.sbe_before + gpu.sbe,
-        "313": gpu.dbe_before + gpu.dbe,
-        "346": 0,
-        "385": BANKS - min(gpu.remapped, BANKS),
-        "386": min(gpu.remapped, BANKS),
-        "387": 0,
-        "388": 0,
-        "389": 0,
-        "393": gpu.remapped,
-        "394": 0,
-        "395": 0,
-        "396": gpu.remap_pending,
-        "409": 0,
-        "419": 0,
-        "429": 0,
-        "439": 0,
-        "1501": 0,
-        "1001": round(active, 6),
-        "1002": round(0.93 * gpu.compute + 0.22 * (gpu.wait + gpu.transfer), 6),
-        "1004": round(0.56 * gpu.compute, 6),
-        "1005": round(0.42 * gpu.compute + 0.06 * gpu.transfer, 6),
-        "1009": int(TOP * 1e3 * (gpu.compute * 0.1 + gpu.transfer)),
-        "1010": int(TOP * 1e3 * (gpu.compute * 0.12 + gpu.transfer)),
-    }
-
-
 def columns(gpus: Sequence[Gpu]) -> dict[str, list[float | None]]:
     """The columns of a scrape, parallel to `gpus`."""
-    rows = [values(gpu) for gpu in gpus]
-    return {field.id: [float(row[field.id]) for row in rows] for field in fields()}
+    return {field_id: list(column) for field_id, column in values(gpus).items()}
+
+
+def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
+    """DCGM field id -> one value per GPU now, in DCGM's units; one column for each of `fields()`."""
+    temps = [g.shown_temp for g in gpus]
+    busy = [g.job is not None for g in gpus]
+    active = [g.compute + g.wait + g.transfer for g in gpus]
+    power = [g.power_w for g in gpus]
+    used = [USED_BUSY_MIB if b else USED_IDLE_MIB for b in busy]
+    spare = [float(min(g.remapped, BANKS)) for g in gpus]
+    zero = [0.0] * len(gpus)
+    made: dict[str, list[float]] = {
+        "100": [g.sm_mhz for g in gpus],
+        "101": [MEM_MHZ] * len(gpus),
+        "140": [t + 11.0 for t in temps],
+        "150": temps,
+        "153": [SLOWDOWN_C - t for t in temps],
+        "155": power,
+        "157": power,
+        "164": [LIMIT_W] * len(gpus),
+        "156": [float(int(g.energy_mj)) for g in gpus],
+        # Kernels of NCCL spin while they wait: coarse use says 100 for a blocked GPU too.
+        "203": [100.0 if b and a > 0.3 else 0.0 for b, a in zip(busy, active, strict=True)],
+        "204": [float(round(45 * g.compute)) for g in gpus],
+        "112": [float(g.reasons) for g in gpus],
+        "240": [float(g.power_ns) for g in gpus],
+        "241": [float(g.thermal_ns) for g in gpus],
+        "1420": [float(g.power_ns - g.brake_ns) for g in gpus],
+        "1422": [float(g.sw_thermal_ns) for g in gpus],
+        "1423": [float(g.hw_thermal_ns) for g in gpus],
+        "1424": [float(g.brake_ns) for g in gpus],
+        "230": [float(g.xid) for g in gpus],
+        "1523": [float(g.recovery) for g in gpus],
+        "251": [FB_MIB - FB_RESERVED_MIB - u for u in used],
+        "252": used,
+        "253": [float(FB_RESERVED_MIB)] * len(gpus),
+        "310": [float(g.sbe) for g in gpus],
+        "311": [float(g.dbe) for g in gpus],
+        "312": [float(g.sbe_before + g.sbe) for g in gpus],
+        "313": [float(g.dbe_before + g.dbe) for g in gpus],
+        "385": [BANKS - s for s in spare],
+        "386": spare,
+        "393": [float(g.remapped) for g in gpus],
+        "396": [float(g.remap_pending) for g in gpus],
+        "1001": [round(a, 6) for a in active],
+        "1002": [round(0.93 * g.compute + 0.22 * (g.wait + g.transfer), 6) for g in gpus],
+        "1004": [round(0.56 * g.compute, 6) for g in gpus],
+        "1005": [round(0.42 * g.compute + 0.06 * g.transfer, 6) for g in gpus],
+        "1009": [float(int(PCIE_BYTES_S * (0.10 * g.compute + g.transfer))) for g in gpus],
+        "1010": [float(int(PCIE_BYTES_S * (0.12 * g.compute + g.transfer))) for g in gpus],
+    }
+    return {field.id: made.get(field.id, zero) for field in fields()}
 
 
 class Page:
@@ -110,15 +100,15 @@ class Page:
 
     def text(self, slots: Sequence[GpuSlot], gpus: Sequence[Gpu]) -> str:
         """The page in Prometheus text form, as dcgm-exporter prints it."""
-        rows = [values(gpu) for gpu in gpus]
+        made = values(gpus)
         heads = [self._head(slot, gpu.job) for slot, gpu in zip(slots, gpus, strict=True)]
         out: list[str] = []
         for place, field in enumerate(fields()):
             out.append(f"# HELP {field.name} {field.help}\n# TYPE {field.name} {field.type}\n")
             if field.form == "d":
-                out.extend(f"{head[place]}{int(row[field.id])}\n" for head, row in zip(heads, rows, strict=True))
+                out.extend(f"{head[place]}{int(value)}\n" for head, value in zip(heads, made[field.id], strict=True))
             else:
-                out.extend(f"{head[place]}{row[field.id]:.6f}\n" for head, row in zip(heads, rows, strict=True))
+                out.extend(f"{head[place]}{value:.6f}\n" for head, value in zip(heads, made[field.id], strict=True))
         return "".join(out)
 
     def _head(self, slot: GpuSlot, job: str | None) -> list[str]:

@@ -25,6 +25,8 @@ from infra.fleet.world import KernelLine, World
 
 DAY_S = 86_400.0
 HOUR_S = 3_600.0
+FABRIC_EVERY = 5
+"""Scrapes of GPUs to one of the switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def week(days: float, interval_s: float, seed: int) -> Scenario:
             nodes=nodes[:4],
             tp=8,
             pp=2,
-            step_s=42.0,
+            step_s=58.0,
             mfu=0.41,
             params=70.55e9,
             layers=80,
@@ -80,7 +82,7 @@ def week(days: float, interval_s: float, seed: int) -> Scenario:
             name="finetune-8b",
             nodes=nodes[4:7],
             tp=2,
-            step_s=31.0,
+            step_s=44.0,
             mfu=0.38,
             seq_len=8192,
             checkpoint_every=120,
@@ -93,7 +95,7 @@ def week(days: float, interval_s: float, seed: int) -> Scenario:
             nodes=nodes[4:7],
             tp=4,
             pp=2,
-            step_s=36.0,
+            step_s=52.0,
             mfu=0.44,
             params=13.0e9,
             layers=40,
@@ -148,7 +150,8 @@ def _sources(scenario: Scenario, start_us: int, end_us: int, cluster: str) -> It
     log = kernel_reader(world)
     for link in world.layout.links(cluster, start_us):
         yield FABRIC_LINKS, link
-    for tick_us in range(start_us, end_us, round(scenario.interval_s * 1e6)):
+    step_us = round(scenario.interval_s * 1e6)
+    for tick_us in range(start_us, end_us, step_us):
         for happening in world.advance(tick_us):
             if isinstance(happening, JobEvent):
                 if happening.kind == "placed":
@@ -165,5 +168,6 @@ def _sources(scenario: Scenario, start_us: int, end_us: int, cluster: str) -> It
         for node in world.layout.node_names:
             if not world.silent(node, tick_us):
                 yield GPU_SCRAPES, gpu_scrape(world, node)
-        for device in world.layout.switch_names:
-            yield FABRIC_SCRAPES, port_scrape(world, device)
+        if (tick_us - start_us) % (FABRIC_EVERY * step_us) == 0:
+            for device in world.layout.switch_names:
+                yield FABRIC_SCRAPES, port_scrape(world, device)

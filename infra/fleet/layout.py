@@ -20,16 +20,13 @@ NAMESPACE = uuid.UUID("6f1f3d5e-7a52-4c3c-9d0e-2b1a4c5d6e7f")
 class GpuSlot:
     """One GPU in one node."""
 
+    name: str
+    """`node/index`, as scenario files write it."""
     node: str
     index: int
     uuid: str
     pci: str
     model: str
-
-    @property
-    def name(self) -> str:
-        """`node/index`, as scenario files write it."""
-        return f"{self.node}/{self.index}"
 
     def described(self, job: str | None) -> Gpu:
         """As a scrape describes it."""
@@ -131,6 +128,7 @@ class Layout:
     def _slot(self, node: str, index: int) -> GpuSlot:
         bus = HGX_BUSES[index] if index < len(HGX_BUSES) else f"{0x20 + index:02x}"
         return GpuSlot(
+            name=f"{node}/{index}",
             node=node,
             index=index,
             uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",

@@ -25,16 +25,19 @@ def poisson(rng: random.Random, mean: float) -> int:
 class Drift:
     """A slow wander around 0 with the given sigma: first-order autoregression with time constant `tau_s`."""
 
-    __slots__ = ("_rng", "_sigma", "_tau_s", "value")
+    __slots__ = ("_dt_s", "_keep", "_push", "_rng", "_sigma", "_tau_s", "value")
 
     def __init__(self, rng: random.Random, sigma: float, tau_s: float) -> None:
         self._rng = rng
         self._sigma = sigma
         self._tau_s = tau_s
+        self._dt_s = self._keep = self._push = 0.0
         self.value = rng.gauss(0.0, sigma) if sigma > 0.0 else 0.0
 
     def step(self, dt_s: float) -> float:
         """The value `dt_s` later."""
-        keep = math.exp(-dt_s / self._tau_s)
-        self.value = self.value * keep + self._rng.gauss(0.0, self._sigma * math.sqrt(1.0 - keep * keep))
+        if dt_s != self._dt_s:
+            self._dt_s, self._keep = dt_s, math.exp(-dt_s / self._tau_s)
+            self._push = self._sigma * math.sqrt(1.0 - self._keep * self._keep)
+        self.value = self.value * self._keep + self._rng.gauss(0.0, self._push)
         return self.value

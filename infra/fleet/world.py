@@ -116,14 +116,15 @@ class World:
             run = self._run_of.get(node)
             braked = self._active(self._rack_of[node], dt_s)
             for slot in slots:
+                if slot.name in self.lost:
+                    continue
                 faults = self._active(slot.name, dt_s)
                 stress = _stress(faults, braked) if faults or braked else CALM
-                if slot.name not in self.lost:
-                    self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
-        for name, port in self.ports.items():
-            rate = self._rate(self.layout.cable_by_name[name].gpu)
-            drops = sum(fault.size for fault in self._active(name, dt_s)) if rate > 0.0 else 0.0
-            port.tick(dt_s, rate, drops)
+                self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
+        for name, cable in self.layout.cable_by_name.items():
+            rate = self._rate(cable.gpu)
+            faults = self._active(name, dt_s)
+            self.ports[name].tick(dt_s, rate, sum(f.size for f in faults) if faults and rate > 0.0 else 0.0)
         self._at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
 
@@ -136,12 +137,14 @@ class World:
 
     def _rank_stress(self, run: Run, member: Member) -> RankStress:
         name = member.slot.name
-        cable = self._cable_of.get(name)
+        stage = self._active(f"{run.plan.name}/stage-{member.pp}")
+        host = self._active(member.slot.node)
+        cable = self._active(self._cable_of.get(name, ""))
         return RankStress(
             clock=self.gpus[name].clock_share,
-            stage=sum(f.size for f in self._active(f"{run.plan.name}/stage-{member.pp}")),
-            host=sum(f.size for f in self._active(member.slot.node) if f.kind == "slow_host"),
-            drops_per_s=sum(f.size for f in self._active(cable)) if cable is not None else 0.0,
+            stage=sum(f.size for f in stage) if stage else 0.0,
+            host=sum(f.size for f in host if f.kind == "slow_host") if host else 0.0,
+            drops_per_s=sum(f.size for f in cable) if cable else 0.0,
         )
 
     def _begin(self, run: Run) -> Iterator[Happening]:
