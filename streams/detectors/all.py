@@ -1,12 +1,14 @@
 """Every detector, with its default limits."""
 
-from typing import Any
+from typing import Any, get_args
 
 from streams.detector import Detector
 from streams.detectors.lossless import LosslessDropDetector
 from streams.detectors.lossless_limits import LosslessLimits
 from streams.detectors.memory import MemoryDetector
 from streams.detectors.memory_conditions import MemoryLimits
+from streams.detectors.silence import SilenceDetector, Watch
+from streams.detectors.silence_limits import SilenceLimits
 from streams.detectors.straggler import StragglerDetector
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.throttle import ThrottleDetector
@@ -23,4 +25,5 @@ def detectors() -> list[Detector[Any]]:
         ThrottleDetector(ThrottleLimits()),
         StragglerDetector(StragglerLimits()),
         LosslessDropDetector(LosslessLimits()),
+        *(SilenceDetector(watch, SilenceLimits()) for watch in get_args(Watch)),
     ]
