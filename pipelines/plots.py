@@ -68,7 +68,9 @@ def stacked_buckets(hours: Sequence[datetime], gpus: Mapping[str, Sequence[float
     return draw
 
 
-def lines(series: Mapping[str, tuple[Sequence[datetime], Sequence[float | None]]], unit: str, top: float | None) -> Draw:
+def lines(
+    series: Mapping[str, tuple[Sequence[datetime], Sequence[float | None]]], unit: str, top: float | None
+) -> Draw:
     """One line for each name; a None breaks its line."""
 
     def draw(axes: "Axes") -> None:
@@ -96,4 +98,4 @@ def _hours(axes: "Axes") -> None:
 
     locator = AutoDateLocator()
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

@@ -119,7 +119,7 @@ def _tables(connection: "Connection") -> set[str]:
 
 def _register_peaks(connection: "Connection") -> None:
     """`peaks(gpu_model, dtype, peak_flops)` for the models and data types that the warehouse knows of."""
-    import pyarrow
+    import polars
 
     models = connection.execute(
         "select distinct model from gpu_days where model is not null union "
@@ -132,11 +132,5 @@ def _register_peaks(connection: "Connection") -> None:
         for (dtype,) in dtypes
         if (peak := peak_flops(model, dtype)) is not None
     ]
-    schema = pyarrow.schema(
-        [
-            pyarrow.field("gpu_model", pyarrow.string()),
-            pyarrow.field("dtype", pyarrow.string()),
-            pyarrow.field("peak_flops", pyarrow.float64()),
-        ]
-    )
-    connection.register("peaks", pyarrow.Table.from_pylist(rows, schema))
+    schema = {"gpu_model": polars.String, "dtype": polars.String, "peak_flops": polars.Float64}
+    connection.register("peaks", polars.DataFrame(rows, schema=schema).to_arrow())

@@ -14,7 +14,9 @@ class PipelineSettings:
 
     state: str = setting("LOCKSTEP_STATE", ".lockstep", "folder of everything that Lockstep keeps on this machine")
     first_day: str = setting("LOCKSTEP_FIRST_DAY", "2026-01-01", "first UTC day that has partitions, YYYY-MM-DD")
-    reports: str | None = setting("LOCKSTEP_REPORTS", None, "folder of the daily reports; empty: reports/ in the state folder")
+    reports: str | None = setting(
+        "LOCKSTEP_REPORTS", None, "folder of the daily reports; empty: reports/ in the state folder"
+    )
 
     @property
     def reports_folder(self) -> Path:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import Coords, JobEvent, Phase, Placement, StepReport
 from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
@@ -169,6 +171,19 @@ def test_a_hang_is_stalled_and_a_checkpoint_is_a_checkpoint(lake: Lake) -> None:
         (JOB_STEPS, steps("j", 0, 101, 200, 2600)),
     )
     assert buckets(lake) == seconds(productive=900 + 1000, checkpoint=100, stalled=1600)
+
+
+def test_a_step_that_hangs_is_a_stall_beyond_the_usual_and_a_first_step_is_startup_beyond_it(lake: Lake) -> None:
+    first = msgspec.structs.replace(steps("j", 0, 1, 1, 0, step_s=100.0)[0], phase=["warmup"])
+    lake.fill(
+        (GPU_SCRAPES, scrapes("n1", ["g0"], 0, 3600)),
+        (JOB_PLACEMENTS, [event("placed", 0)]),
+        (JOB_EVENTS, [event("ended", 1510)]),
+        (JOB_STEPS, [first]),
+        (JOB_STEPS, steps("j", 0, 2, 41, 100)),
+        (JOB_STEPS, steps("j", 0, 42, 42, 500, step_s=1010.0)),
+    )
+    assert buckets(lake) == seconds(productive=10 + 400 + 10, startup=90, stalled=1000, idle=2090)
 
 
 def test_buckets_sum_to_installed_whatever_is_in_them_and_twice_changes_nothing(lake: Lake) -> None:

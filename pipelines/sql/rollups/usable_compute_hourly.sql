@@ -98,7 +98,7 @@ redone as (
     from first_steps
 ),
 paced as (
-    select cluster, job, attempt, median(step_s) as usual_s
+    select cluster, job, attempt, coalesce(median(step_s) filter (where phase = 'train'), median(step_s)) as usual_s
     from raw_steps where phase in ('warmup', 'train') group by cluster, job, attempt
 ),
 stages as (
@@ -128,9 +128,15 @@ steps as (
         raw_steps.phase,
         coalesce(raw_steps.step >= redone.from_step, false) as lost,
         coalesce(least(checkpoint_s / nullif(raw_steps.step_s, 0), 1), 0) as checkpoint_share,
-        -- Waiting for data beyond a tenth of the step is a stall.
-        coalesce(case when data_s > 0.1 * raw_steps.step_s then least(data_s / nullif(raw_steps.step_s, 0), 1) end, 0)
-            as stalled_share,
+        -- What a first step takes beyond the usual is compilation and warming up.
+        case when raw_steps.phase = 'warmup' then greatest(0, 1 - usual_s / nullif(raw_steps.step_s, 0)) else 0 end
+            as startup_share,
+        -- Waiting for data beyond a tenth of the step is a stall; so is what a step of five times the usual took beyond it.
+        greatest(
+            coalesce(case when data_s > 0.1 * raw_steps.step_s then least(data_s / nullif(raw_steps.step_s, 0), 1) end, 0),
+            case when raw_steps.phase = 'train' and raw_steps.step_s > 5 * usual_s
+                then 1 - usual_s / raw_steps.step_s else 0 end
+        ) as stalled_share,
         coalesce(greatest(straggled, 0), 0) as straggled_share,
         (3e6 * greatest(usual_s, 1))::BIGINT as pause_us
     from raw_steps
@@ -252,6 +258,7 @@ named as (
         idled.t,
         next_t - idled.t as us,
         checkpoint_share,
+        startup_share,
         stalled_share,
         straggled_share,
         case
@@ -279,13 +286,18 @@ shared as (
     select
         *,
         case when bucket = 'in_step' then floor(us * checkpoint_share)::BIGINT else 0 end as checkpoint_us,
-        case when bucket = 'in_step' then floor((us - checkpoint_us) * stalled_share)::BIGINT else 0 end as stalled_us,
+        case when bucket = 'in_step' then floor((us - checkpoint_us) * startup_share)::BIGINT else 0 end as startup_us,
         case when bucket = 'in_step'
-            then floor((us - checkpoint_us - stalled_us) * least(straggled_share, 1))::BIGINT else 0 end as straggled_us
+            then floor((us - checkpoint_us - startup_us) * stalled_share)::BIGINT else 0 end as stalled_us,
+        case when bucket = 'in_step'
+            then floor((us - checkpoint_us - startup_us - stalled_us) * least(straggled_share, 1))::BIGINT
+            else 0 end as straggled_us
     from named
 ),
 spread as (
     select cluster, t, 'checkpoint' as bucket, checkpoint_us as us from shared
+    union all
+    select cluster, t, 'startup', startup_us from shared
     union all
     select cluster, t, 'stalled', stalled_us from shared
     union all
@@ -295,7 +307,7 @@ spread as (
         cluster,
         t,
         case bucket when 'in_step' then 'productive' else bucket end,
-        us - checkpoint_us - stalled_us - straggled_us
+        us - checkpoint_us - startup_us - stalled_us - straggled_us
     from shared
 )
 select

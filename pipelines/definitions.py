@@ -1,0 +1,16 @@
+"""What Dagster loads: `dagster dev` from the repository's root."""
+
+import dagster as dg
+
+from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS
+from pipelines.checks import CHECKS
+from pipelines.schedules import JOBS, SCHEDULES
+
+defs = dg.Definitions(
+    assets=[*HOURLY_ASSETS, *DAILY_ASSETS],
+    asset_checks=CHECKS,
+    jobs=JOBS,
+    schedules=SCHEDULES,
+    # A process a step costs 8 s each; these steps are short.
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,124 @@
+"""What a materialization shows in the Dagster UI: a plot or a table of the partitions just built."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import dagster as dg
+
+from pipelines.ask import Row, ask
+from pipelines.buckets import BUCKETS, share, sums
+from pipelines.plots import figure, lines, png_markdown, stacked_buckets
+
+
+def percent(value: float | None) -> str:
+    """`41.3 %`, or a dash where it is not known."""
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    head = f"| {' | '.join(columns)} |\n|{'|'.join('---' for _ in columns)}|\n"
+    return head + "\n".join(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows)
+
+
+def by_bucket(rows: Sequence[Row]) -> dict[str, int]:
+    """GPU-microseconds by bucket over all rows."""
+    out: dict[str, int] = {}
+    for row in rows:
+        out[row["bucket"]] = out.get(row["bucket"], 0) + row["gpu_us"]
+    return out
+
+
+def gpus_by_hour(rows: Sequence[Row]) -> tuple[list[datetime], dict[str, list[float]]]:
+    """(hours, mean GPUs in each bucket hour by hour)."""
+    hours = sorted({row["hour"] for row in rows})
+    at = {hour: i for i, hour in enumerate(hours)}
+    gpus = {bucket.name: [0.0] * len(hours) for bucket in BUCKETS}
+    for row in rows:
+        gpus[row["bucket"]][at[row["hour"]]] += row["gpu_us"] / 3.6e9
+    return hours, gpus
+
+
+def mfu_series(rows: Sequence[Row]) -> dict[str, tuple[list[datetime], list[float | None]]]:
+    """Job -> (hours, MFU in percent or None)."""
+    series: dict[str, tuple[list[datetime], list[float | None]]] = {}
+    for row in rows:
+        times, values = series.setdefault(row["job"], ([], []))
+        value = share(row["model_flop"], row["peak_flop"])
+        times.append(row["hour"])
+        values.append(None if value is None else 100 * value)
+    return series
+
+
+def mfu_plot(start: datetime, end: datetime) -> dict[str, Any]:
+    """MFU by job over the hours, and a table of the jobs."""
+    rows = ask("mfu_by_job", start=start, end=end)
+    cells = [
+        (r["job"], r["gpu_model"], r["gpus"], percent(share(r["model_flop"], r["peak_flop"])), r["reason"] or "")
+        for r in rows
+    ]
+    plot = figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %", None))
+    return {
+        "mfu": dg.MetadataValue.md(png_markdown(plot, "MFU by job")),
+        "jobs": dg.MetadataValue.md(table(("job", "GPU", "GPUs", "MFU", "not known because"), cells)),
+    }
+
+
+def usable_plot(start: datetime, end: datetime) -> dict[str, Any]:
+    """Buckets over the hours, and the shares as numbers that Dagster plots over partitions."""
+    rows = ask("buckets_by_hour", start=start, end=end)
+    if not rows:
+        return {"note": "no GPU was installed"}
+    total = sums(by_bucket(rows))
+    plot = figure(stacked_buckets(*gpus_by_hour(rows)))
+    shares = {
+        "usable": share(total.usable, total.installed),
+        "occupancy": share(total.allocated, total.usable),
+        "goodput": share(total.productive, total.allocated),
+    }
+    return {
+        "buckets": dg.MetadataValue.md(png_markdown(plot, "GPUs by bucket")),
+        **{f"{name}_pct": 100 * value for name, value in shares.items() if value is not None},
+    }
+
+
+def health_table(start: datetime, end: datetime) -> dict[str, Any]:
+    """Nodes, worst first."""
+    rows = ask("health_by_node", start=start, end=end)
+    cells = [
+        (r["node"], "–" if r["score"] is None else f"{r['score']:.0f}", r["last_state"], ", ".join(r["causes"]))
+        for r in rows[:50]
+    ]
+    known = [r["score"] for r in rows if r["score"] is not None]
+    return {
+        "nodes": dg.MetadataValue.md(table(("node", "score", "state", "causes"), cells)),
+        **({"lowest_score": float(min(known))} if known else {}),
+    }
+
+
+def effective_table(start: datetime, end: datetime) -> dict[str, Any]:
+    """The four factors and their product, by day."""
+    rows = ask("effective_by_day", start=start, end=end)
+    cells = [(day(row["day"]), row["cluster"], *map(percent, factors(row))) for row in rows]
+    columns = ("day", "cluster", "usable", "occupancy", "goodput", "MFU", "effective")
+    last = factors(rows[-1])[-1] if rows else None
+    return {
+        "effective": dg.MetadataValue.md(table(columns, cells)),
+        **({"effective_pct": 100 * last} if last is not None else {}),
+    }
+
+
+def factors(row: Row) -> tuple[float | None, float | None, float | None, float | None, float | None]:
+    """(usable, occupancy, goodput, MFU, effective) of one row of `effective_compute_daily`, as fractions."""
+    usable = share(row["usable_us"], row["installed_us"])
+    occupancy = share(row["allocated_us"], row["usable_us"])
+    goodput = share(row["productive_us"], row["allocated_us"])
+    used = share(row["model_flop"], row["peak_flop"])
+    productive = share(row["productive_us"], row["installed_us"])
+    return usable, occupancy, goodput, used, None if used is None or productive is None else productive * used
+
+
+def day(value: date) -> str:
+    """`2026-03-02`."""
+    return value.isoformat()

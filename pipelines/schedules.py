@@ -1,0 +1,73 @@
+"""When rollups run: every hour the hour before and its predecessor; every day the last two days anew."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import dagster as dg
+
+from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS
+from pipelines.partitions import DAYS, HOURS
+
+RECENT = timedelta(hours=48)
+"""Lost work is known only after a restart, late samples arrive from spools: this much is rebuilt every day."""
+
+hourly_job = dg.define_asset_job(
+    "hourly_rollups", selection=dg.AssetSelection.assets(*HOURLY_ASSETS), partitions_def=HOURS
+)
+daily_job = dg.define_asset_job("daily_rollups", selection=dg.AssetSelection.assets(*DAILY_ASSETS), partitions_def=DAYS)
+
+
+def _ranged(key: str, first: str, last: str) -> dg.RunRequest:
+    tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    return dg.RunRequest(run_key=key, tags=tags)
+
+
+def recent_hours(now: datetime, span: timedelta) -> tuple[str, str]:
+    """Keys of the first and last whole hour of `span` before `now`."""
+    top = now.replace(minute=0, second=0, microsecond=0)
+    return f"{top - span:%Y-%m-%d-%H:%M}", f"{top - timedelta(hours=1):%Y-%m-%d-%H:%M}"
+
+
+@dg.schedule(
+    job=hourly_job,
+    cron_schedule="5 * * * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="The last two whole hours, five minutes past the hour.",
+)
+def hourly_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+    """The hour before last is rebuilt once more, with what came late."""
+    now = context.scheduled_execution_time
+    yield _ranged(f"hours-{now:%Y%m%d%H}", *recent_hours(now, timedelta(hours=2)))
+
+
+@dg.schedule(
+    target=dg.AssetSelection.assets(*HOURLY_ASSETS),
+    cron_schedule="15 0 * * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="The hours of the last two days, anew: lost work is known only after a restart.",
+)
+def recent_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+    """Before the days are summed."""
+    now = context.scheduled_execution_time
+    yield _ranged(f"recent-{now:%Y%m%d}", *recent_hours(now, RECENT))
+
+
+@dg.schedule(
+    job=daily_job,
+    cron_schedule="30 0 * * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="The last two days and yesterday's report, at half past midnight UTC.",
+)
+def daily_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+    """One run a day of the window: the report is a file a day."""
+    today = context.scheduled_execution_time.date()
+    for back in (2, 1):
+        day = today - timedelta(days=back)
+        yield dg.RunRequest(run_key=f"day-{today}-{day}", partition_key=day.isoformat())
+
+
+SCHEDULES = [hourly_schedule, recent_schedule, daily_schedule]
+JOBS = [hourly_job, daily_job]
