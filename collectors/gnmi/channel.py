@@ -1,6 +1,10 @@
 """A gRPC channel to one switch, and the Subscribe call on it: raw bytes both ways."""
 
+import os
 from typing import Any
+
+# gRPC's core writes a line to stderr for each connection that ends; beats say it once an interval.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 import grpc
 import grpc.aio

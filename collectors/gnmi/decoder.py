@@ -65,6 +65,7 @@ class Decoder:
         self._containers: dict[tuple[bytes, bytes], Container] = {}
         self._paths: dict[Series, GnmiPath] = {}
         self._entries = 0
+        self._last_prefix = (b"", GnmiPath())
         self._newest = 0
         self._set_back = False
         self._round_start = 0
@@ -162,12 +163,12 @@ class Decoder:
             if raw is None and update.value.value:
                 raw = read_json(update.value.value)
         except ValueForm as why:
-            self._grid.errors[str(read_path(prefix) + read_path(update.path))] = str(why)
+            self._grid.errors[str(self._path(prefix, update.path))] = str(why)
             return
         if is_container(raw):
             container = self._containers.get((prefix, update.path))
             if container is None:
-                container = Container(read_path(prefix) + read_path(update.path))
+                container = Container(self._path(prefix, update.path))
                 self._containers[prefix, update.path] = container
                 self._count_entry()
             container.stamp = max(stamp, container.stamp)
@@ -176,7 +177,7 @@ class Decoder:
             self.samples += self._tree.leaves - 1
             return
         if cell is None:
-            cell = cells[update.path] = self._learn(read_path(prefix) + read_path(update.path))
+            cell = cells[update.path] = self._learn(self._path(prefix, update.path))
             self._count_entry()
         self._put(cell, raw, stamp)
 
@@ -185,6 +186,11 @@ class Decoder:
             self.late += 1
         else:
             self._grid.put(cell, raw, stamp)
+
+    def _path(self, prefix: bytes, path: bytes) -> GnmiPath:
+        if prefix != self._last_prefix[0]:
+            self._last_prefix = (prefix, read_path(prefix))
+        return self._last_prefix[1] + read_path(path)
 
     def _learn(self, path: GnmiPath) -> Cell:
         if Neighbours.owns(path):
@@ -208,7 +214,7 @@ class Decoder:
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:
         """A deleted node's values are gone, not zero."""
         for raw in paths:
-            gone = read_path(prefix) + read_path(raw)
+            gone = self._path(prefix, raw)
             dead = {
                 series
                 for series, path in self._paths.items()

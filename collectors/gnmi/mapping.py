@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from collectors.fabric.series import DEVICE_ROW, Every, Series, Site
 from collectors.fabric.vocabulary import Counter, counter_table
@@ -30,6 +31,8 @@ class Mapping:
     def __init__(self, site: Site, subscribed: Sequence[Subscribed] = ()) -> None:
         self._site = site
         self._subscribed = sorted(subscribed, key=lambda s: -len(s.path.elems))
+        self._keyed = any(value != "*" for s in subscribed for e in s.path.elems for _, value in e.keys)
+        self._known: dict[str, Every] = {}
 
     def series(self, path: GnmiPath) -> Series:
         """The row and column of a leaf."""
@@ -40,6 +43,15 @@ class Mapping:
         return self._openconfig(path)
 
     def _every(self, path: GnmiPath) -> Every:
+        """By the names alone where no subscription names a key: the same for every port."""
+        if self._keyed:
+            return self._find_every(path)
+        names = path.names()
+        if (every := self._known.get(names)) is None:
+            every = self._known[names] = self._find_every(path)
+        return every
+
+    def _find_every(self, path: GnmiPath) -> Every:
         for wanted in self._subscribed:
             if covers(wanted.path.elems, path.elems):
                 return wanted.every
@@ -101,6 +113,7 @@ def _matches(want: Elem, have: Elem) -> bool:
     return all(value == "*" or key not in keys or keys[key] == value for key, value in want.keys)
 
 
+@lru_cache(maxsize=65536)
 def _find(native: str) -> Counter | None:
     for system in _SYSTEMS:
         if (row := counter_table(system).find(native)) is not None:

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from collectors.gnmi import wire
 
 _ELEMENT = re.compile(r"(?P<name>(?:\\.|[^\[/])+)(?P<keys>(?:\[[^=\]]+=(?:\\.|[^\]])*\])*)")
+_MODULE = re.compile(r"[a-z][a-z0-9_.-]*")
 _KEY = re.compile(r"\[([^=\]]+)=((?:\\.|[^\]])*)\]")
 
 
@@ -53,7 +55,9 @@ def read_path(raw: bytes) -> GnmiPath:
     """Wire bytes of a Path, also of the deprecated `element` form. Raises `wire.DecodeError`."""
     path = wire.Path.FromString(raw)
     if path.elem:
-        elems = tuple(elem(_text(e.name), {_text(k.key): _text(k.value) for k in e.key}) for e in path.elem)
+        elems = tuple(
+            elem(_text(e.name), {_text(k.key): _text(k.value) for k in e.key} if e.key else None) for e in path.elem
+        )
     else:
         elems = tuple(e for text in path.element for e in _old_element(_text(text)))
     return GnmiPath(elems, _text(path.origin), _text(path.target))
@@ -61,7 +65,14 @@ def read_path(raw: bytes) -> GnmiPath:
 
 def elem(name: str, keys: dict[str, str] | None = None) -> Elem:
     """Module prefixes (`openconfig-platform:components`) are cut from the name and the key names."""
-    return Elem(_bare(name), tuple(sorted((_bare(key), value) for key, value in (keys or {}).items())))
+    if not keys:
+        return _keyless(name)
+    return Elem(_bare(name), tuple(sorted((_bare(key), value) for key, value in keys.items())))
+
+
+@lru_cache(maxsize=4096)
+def _keyless(name: str) -> Elem:
+    return Elem(_bare(name))
 
 
 def parse_path(text: str) -> GnmiPath:
@@ -102,12 +113,10 @@ def _old_element(text: str) -> tuple[Elem, ...]:
 
 
 def _bare(name: str) -> str:
-    head, sep, tail = name.partition(":")
-    return tail if sep and tail and not head.isdigit() and "/" not in head and _is_module(head) else name
-
-
-def _is_module(head: str) -> bool:
-    return head != "oid" and re.fullmatch(r"[a-z][a-z0-9_.-]*", head) is not None
+    if ":" not in name:
+        return name
+    head, _, tail = name.partition(":")
+    return tail if tail and head != "oid" and _MODULE.fullmatch(head) else name
 
 
 def _text(raw: bytes) -> str:

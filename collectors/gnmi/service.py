@@ -39,12 +39,18 @@ async def run(streams: list[Stream], interval_s: float) -> None:
 
 
 async def tick(streams: list[Stream], interval_s: float) -> None:
-    """Ten to twenty times an interval, for all streams together."""
+    """Ten to twenty times an interval, for all streams together.
+
+    Time in which this process itself was held up is no silence of a switch.
+    """
+    clock = asyncio.get_running_loop().time
     period = min(0.5, max(0.02, interval_s / 20))
     while True:
+        begun = clock()
         await asyncio.sleep(period)
+        held_up = clock() - begun - period
         for stream in streams:
-            stream.tick()
+            stream.tick(held_up if held_up > period else 0.0)
 
 
 async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:

@@ -120,8 +120,12 @@ class Stream:
                 self._call.cancel()
                 self._call = None
 
-    def tick(self) -> None:
-        """End a round that is in, a stream that is silent, and say it when nothing came."""
+    def tick(self, held_up_s: float = 0.0) -> None:
+        """End a round that is in, a stream that is silent, and say it when nothing came.
+
+        `held_up_s` since the last tick this process could not read.
+        """
+        self._last_message += held_up_s
         now, decoder = self._clock(), self._decoder
         interval_s = self._reporting.interval_s
         if self._call is not None and decoder is not None:

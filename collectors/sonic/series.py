@@ -6,9 +6,10 @@ priority groups (`Ethernet68:3`), in a field (`SAI_PORT_STAT_IF_IN_OCTETS`).
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from collectors.fabric.series import DEVICE_ROW, Every, Series
-from collectors.fabric.vocabulary import counter_table
+from collectors.fabric.vocabulary import Counter, counter_table
 
 TABLES = frozenset(
     {
@@ -63,7 +64,7 @@ def step(place: Place, key: str) -> Place:
 def series(place: Place, field: str, every: Every = Every()) -> Series:  # noqa: B008 (frozen)
     """The series of one field. A name without a row in the table keeps its own name."""
     native = _PREFIXES.get(place.table, "") + field
-    counter = counter_table("sonic").find(native)
+    counter = _find(native)
     index = place.index
     if place.periodic is not None:
         return Series(place.port or DEVICE_ROW, f"{native}.{index}:{place.periodic}", every=every)
@@ -72,3 +73,8 @@ def series(place: Place, field: str, every: Every = Every()) -> Series:  # noqa:
         if counter.ignored:
             index = place.index
     return Series(place.port or DEVICE_ROW, native, index, counter, every)
+
+
+@lru_cache(maxsize=65536)
+def _find(native: str) -> Counter | None:
+    return counter_table("sonic").find(native)

@@ -6,6 +6,7 @@ switch do not change from one second to the next.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from collectors.gnmi import wire
@@ -39,6 +40,7 @@ class Frames:
         self._names: tuple[str, ...] = ()
         self._responses: dict[tuple[str, ...], Any] = {}
         self._counted: list[_Counted] = []
+        self._keyed = any(value != "*" for path in wanted for e in path.elems for _, value in e.keys)
 
     def render(self, ts_ns: int, readings: Readings) -> list[bytes]:
         """One sample. What the model has as None is a leaf that is not there."""
@@ -86,9 +88,14 @@ class Frames:
         for canonical in readings:
             shown, scale = self._shown(canonical)
             counted = _Counted(canonical, scale)
+            asked = None
             for number, port in enumerate(self._switch.ports):
                 path = leaf_path(shown, port, self._switch.dialect)
-                if path is None or (canonical, number) in absent or not self.wants(path):
+                if path is None or (canonical, number) in absent:
+                    continue
+                if asked is None or self._keyed:  # without keys in the request all ports are alike
+                    asked = self.wants(path)
+                if not asked:
                     continue
                 counted.values.append((number, self._place(path)))
             if counted.values:
@@ -109,7 +116,7 @@ class Frames:
         if response is None:
             response = self._responses[key] = wire.SubscribeResponse()
             response.update.prefix = write_path(GnmiPath(head, target=self._target))
-        return response.update.update.add(path=write_path(GnmiPath(tail))).val
+        return response.update.update.add(path=_written(GnmiPath(tail))).val
 
     def _split(self, elems: tuple[Elem, ...]) -> tuple[tuple[Elem, ...], tuple[Elem, ...]]:
         if self._switch.bundle == "leaf":
@@ -143,3 +150,8 @@ def states(switch: Switch, readings: Readings) -> list[tuple[GnmiPath, str | int
     if switch.boot_ns:
         out.append((GnmiPath((Elem("system"), Elem("state"), Elem("boot-time"))), switch.boot_ns))
     return out
+
+
+@lru_cache(maxsize=65536)
+def _written(path: GnmiPath) -> bytes:
+    return write_path(path)

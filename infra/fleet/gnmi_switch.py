@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from collectors.fabric.vocabulary import counter_table
@@ -32,13 +32,14 @@ class Switch:
     """Boot time; 0: not told."""
 
 
+@lru_cache(maxsize=65536)
 def leaf_path(canonical: str, port: str, dialect: Dialect) -> GnmiPath | None:
     """Where an OpenConfig switch shows a counter of a port; None where it has no leaf."""
     name, _, index = canonical.partition(".")
     native = _natives(dialect).get(name)
     if native is None:
         return None
-    return GnmiPath(tuple(_keyed(e, native, port, index) for e in parse_path(native).elems))
+    return GnmiPath(tuple(_keyed(e, native.elems[0].name, port, index) for e in native.elems))
 
 
 def sonic_field(canonical: str) -> str | None:
@@ -51,9 +52,9 @@ def sonic_field(canonical: str) -> str | None:
     return native if not brace else head + index + tail.partition("}")[2]
 
 
-def _keyed(e: Elem, native: str, port: str, index: str) -> Elem:
+def _keyed(e: Elem, root: str, port: str, index: str) -> Elem:
     if e.name == "interface":
-        return elem(e.name, {"interface-id" if native.startswith("/qos") else "name": port})
+        return elem(e.name, {"interface-id" if root == "qos" else "name": port})
     if e.name == "queue":
         return elem(e.name, {"name": index})
     if e.name == "priority":
@@ -64,14 +65,14 @@ def _keyed(e: Elem, native: str, port: str, index: str) -> Elem:
 
 
 @cache
-def _natives(dialect: Dialect) -> dict[str, str]:
-    """Canonical name -> the first native name of it."""
+def _natives(dialect: Dialect) -> dict[str, GnmiPath]:
+    """Canonical name -> the first native path of it, without keys."""
     systems = ("openconfig", "arista_eos") if dialect == "arista" else ("openconfig",)
-    natives: dict[str, str] = {}
+    natives: dict[str, GnmiPath] = {}
     for system in systems:
         for native, counter in counter_table(system).exact.items():
             if not counter.ignored and native.startswith(("/interfaces", "/qos")):
-                natives.setdefault(counter.canonical, native)
+                natives.setdefault(counter.canonical, parse_path(native))
     return natives
 
 
