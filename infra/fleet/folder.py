@@ -12,12 +12,13 @@ from collectors.contract.errors import UserError
 from collectors.contract.topics import FABRIC_LINKS
 from infra.fleet import inspector, kernel_log
 from infra.fleet.job import Job, Step
+from infra.fleet.layout import LOSSLESS
 from infra.fleet.scenario import Scenario
 from infra.fleet.world import KernelLine
 
 MOST_SOCKET_PATH = 100
 """Linux takes 107 bytes for the path of a Unix socket."""
-OWN = ("kernel", "nccl", "steps", "fleet.json", "targets.json", "links.jsonl")
+OWN = ("kernel", "nccl", "steps", "fleet.json", "targets.json", "links.jsonl", "collect.toml")
 
 
 class FolderError(UserError):
@@ -85,12 +86,13 @@ class Folder:
         switches: dict[str, str],
         cluster: str,
     ) -> Path:
-        """Write `fleet.json`, `targets.json` (Prometheus file_sd) and `links.jsonl` (envelopes); the first last."""
+        """Write `targets.json` (file_sd), `links.jsonl` (envelopes), `collect.toml`, and last `fleet.json`."""
         layout = scenario.layout
         links = b"\n".join(envelope.write(FABRIC_LINKS, link) for link in layout.links(cluster, start_us))
         (self.root / "links.jsonl").write_bytes(links + b"\n" if links else b"")
         targets = [{"targets": [address], "labels": {"node": node}} for node, address in exporters.items()]
         (self.root / "targets.json").write_text(json.dumps(targets, indent=1) + "\n")
+        (self.root / "collect.toml").write_text(self._collect(scenario, switches))
         about: dict[str, Any] = {
             "scenario": scenario.name,
             "about": scenario.about,
@@ -100,6 +102,7 @@ class Folder:
             "interval_s": scenario.interval_s,
             "targets": str(self.root / "targets.json"),
             "links": str(self.root / "links.jsonl"),
+            "collect": str(self.root / "collect.toml"),
             "nodes": [
                 {
                     "name": node,
@@ -125,7 +128,31 @@ class Folder:
         half.replace(path)
         return path
 
+    def _collect(self, scenario: Scenario, switches: dict[str, str]) -> str:
+        """What `lockstep collect --config` needs to read the whole fleet."""
+        every = f"interval = {scenario.interval_s}\n"
+        parts = [f"[dcgm]\ntargets = {_quoted(self.root / 'targets.json')}\n{every}"]
+        if switches:
+            named = ", ".join(_quoted(f"{name}={address}") for name, address in switches.items())
+            lossless = ",".join(map(str, LOSSLESS))
+            parts.append(
+                f'[gnmi]\ntarget = [{named}]\npreset = "arista"\nlossless = "{lossless}"\ninsecure = true\n{every}'
+            )
+        for node in scenario.layout.node_names:
+            socket, log = _quoted(self.socket(node)), _quoted(self.kernel(node))
+            parts.append(f'[[steps]]\nsocket = {socket}\nnode = "{node}"\ninstance = "{node}"\n{every}')
+            parts.append(f'[[kernel]]\nfile = {log}\nfollow = true\nnode = "{node}"\ninstance = "{node}"\n')
+        for plan in scenario.jobs:
+            folder, job = _quoted(self.nccl(plan.name)), _quoted(plan.name)
+            parts.append(f"[[nccl-inspector]]\ndir = {folder}\njob = {job}\ninstance = {job}\n")
+        return "\n".join(parts)
+
     def close(self) -> None:
         """Close what is open; the files stay for whoever still reads them."""
         for file in (*self._kernel.values(), *self._nccl.values()):
             file.close()
+
+
+def _quoted(text: object) -> str:
+    """A TOML string; JSON's form of one is TOML's too."""
+    return json.dumps(str(text))
