@@ -1,6 +1,6 @@
 """Messages into the warehouse: with their offsets from Kafka, or by hand without it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -25,7 +25,7 @@ class UnfitMessage(UserError):
 
 def write(
     connection: duckdb.DuckDBPyConnection,
-    batches: Iterable[tuple[Topic[Any], list[Message]]],
+    batches: Iterable[tuple[Topic[Any], Sequence[Message]]],
     *,
     place: Place | None = None,
 ) -> int:

@@ -48,14 +48,20 @@ def run(
     keep_h = warehouse_settings().retention_h if retention_h is None else retention_h
     began = time.monotonic()
     files_before, bytes_before = _size(connection)
+    with write_lock(place):
+        _clean_up(connection, keep_h)
     for (table,) in connection.execute(_text("tables")).fetchall():
         for step in ("rewrite", "merge"):
             with write_lock(place):
                 connection.execute(_text(step), {"table": table}).fetchall()
-    for step, hours in (("expire", keep_h), ("clean_up", keep_h), ("orphans", max(keep_h, ORPHAN_H))):
-        with write_lock(place):
-            (before,) = connection.execute(_text("moment"), {"hours": hours}).fetchall()[0]
-            connection.execute(_text(step), {"before": before}).fetchall()
+    with write_lock(place):
+        old = [version for (version,) in connection.execute(_text("old_snapshots"), {"hours": keep_h}).fetchall()]
+        if old:
+            connection.execute(_text("expire"), {"versions": old}).fetchall()
+        if keep_h == 0:
+            _clean_up(connection, keep_h)
+        (before,) = connection.execute(_text("moment"), {"hours": max(keep_h, ORPHAN_H)}).fetchall()[0]
+        connection.execute(_text("orphans"), {"before": before}).fetchall()
     files_after, bytes_after = _size(connection)
     return Report(files_before, files_after, bytes_before, bytes_after, time.monotonic() - began)
 
@@ -78,6 +84,19 @@ class Due:
             return False
         self.hour, self.last_s = hour, now_s
         return True
+
+
+def _clean_up(connection: duckdb.DuckDBPyConnection, keep_h: float) -> None:
+    """Remove the files that the rounds before this one left over, once no reader can need them.
+
+    With a SQLite catalog DuckLake compares times as text, right to the day only: hence all at once when all are
+    old enough, else those of days before.
+    """
+    if connection.execute(_text("all_are_old"), {"hours": keep_h}).fetchall() == [(True,)]:
+        connection.execute(_text("clean_up_all")).fetchall()
+        return
+    (before,) = connection.execute(_text("day_before"), {"hours": keep_h}).fetchall()[0]
+    connection.execute(_text("clean_up"), {"before": before}).fetchall()
 
 
 def _size(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:

@@ -28,8 +28,8 @@ class WarehouseSettings:
     )
     retention_h: float = setting(
         "LOCKSTEP_WAREHOUSE_SNAPSHOTS_H",
-        2.0,
-        "hours for which old snapshots, and the files only they name, are kept for readers under way",
+        0.5,
+        "hours for which snapshots and files that were replaced stay: no query may take longer",
     )
 
 

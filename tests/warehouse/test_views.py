@@ -3,6 +3,7 @@
 import duckdb
 
 from collectors.contract.job import JobEvent
+from collectors.contract.message import Message
 from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
 from streams.contract import FINDINGS, INCIDENTS
 from tests.warehouse.messages import T0, finding, gpu_scrape, incident, job_placed, one_of_each, port_scrape
@@ -14,7 +15,7 @@ Lake = duckdb.DuckDBPyConnection
 
 
 def test_gpu_health_has_a_row_a_gpu_and_scrape_and_gpu_now_the_last(lake: Lake, place: Place) -> None:
-    scrapes = [gpu_scrape(T0 + at * S, columns={"100": [100.0 + at, 200.0]}) for at in range(3)]
+    scrapes: list[Message] = [gpu_scrape(T0 + at * S, columns={"100": [100.0 + at, 200.0]}) for at in range(3)]
     late = gpu_scrape(T0 + 10 * S, node="n2")
     write(lake, [(GPU_SCRAPES, [*scrapes, late])], place=place)
     assert lake.execute("select count(*) from gpu_health").fetchall() == [(8,)]
@@ -60,7 +61,10 @@ def test_a_finding_is_one_row_whatever_the_number_of_its_edges(lake: Lake, place
 
 
 def test_an_incident_shows_its_last_edge(lake: Lake, place: Place) -> None:
-    edges = [incident("opened"), incident("updated", T0 + 5 * S, symptoms=["s-1", "s-2"], severity="warning")]
+    edges: list[Message] = [
+        incident("opened"),
+        incident("updated", T0 + 5 * S, symptoms=["s-1", "s-2"], severity="warning"),
+    ]
     write(lake, [(INCIDENTS, edges)], place=place)
     rows = lake.execute("select incident, severity, is_open, symptom_count, seconds from incidents").fetchall()
     assert rows == [("i-1", "warning", True, 2, 5.0)]
@@ -81,7 +85,7 @@ def test_port_rates_are_null_where_a_difference_means_nothing(lake: Lake, place:
     ]
     write(lake, [(FABRIC_SCRAPES, scrapes)], place=place)  # type: ignore[list-item]
     rows = lake.execute(
-        "select rx_gbps, rx_discard_packets from port_rates where port = 'Ethernet0' order by ts"
+        "select round(rx_gbps, 9), rx_discard_packets from port_rates where port = 'Ethernet0' order by ts"
     ).fetchall()
     assert rows == [(None, None), (4.0, 5_000_000), (None, None), (None, None), (None, None), (8e-7, 1)]
 
@@ -112,5 +116,7 @@ def test_a_placement_ends_with_the_next_placement_or_the_job(lake: Lake, place: 
 def test_the_pace_of_a_job_is_that_of_its_slowest_rank(lake: Lake, place: Place) -> None:
     steps = [message for topic, message in one_of_each() if topic is JOB_STEPS]
     write(lake, [(JOB_STEPS, steps)], place=place)
-    rows = lake.execute("select step, ranks, step_s, slowest_rank, tokens, epoch_us(at) from job_pace").fetchall()
+    rows = lake.execute(
+        "select step, ranks, step_s, slowest_rank, tokens, epoch_us(started_at) from job_pace"
+    ).fetchall()
     assert rows == [(3, 2, 2.0, 1, 4096, T0)]

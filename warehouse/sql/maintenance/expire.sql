@@ -1,2 +1,2 @@
--- Snapshots before a moment go; the newest always stays.
-call ducklake_expire_snapshots('lake', older_than => $before)
+-- Named snapshots go: older_than is right to the day only with a SQLite catalog.
+call ducklake_expire_snapshots('lake', versions => $versions)

@@ -6,7 +6,7 @@ select
     job,
     attempt,
     step,
-    min(coalesce(start_at, ts)) as at,
+    min(coalesce(start_at, ts)) as started_at,
     count(distinct rank) as ranks,
     any_value(phase) as phase,
     max(step_s) as step_s,

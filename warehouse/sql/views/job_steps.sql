@@ -8,7 +8,7 @@ select
     step,
     rank,
     node,
-    coalesce(start_at, ts) as at,
+    coalesce(start_at, ts) as started_at,
     phase,
     step_s,
     compute_s,
