@@ -32,6 +32,7 @@ from streams.detectors.straggler_statistic import ratios_to_others
 from streams.detectors.straggler_steps import OpenStep
 from streams.detectors.straggler_verdicts import (
     Candidate,
+    follow,
     look,
     look_alone,
     moved,
@@ -190,16 +191,16 @@ class StragglerDetector:
                     found += look(limits, state, group)
             elif len(group.ranks) == 1:
                 alone.append(group)
-        remember_time(limits, state, step)
+            if state.kept.suspects:
+                follow(limits, state, group, number)
+        remember_time(limits, state, number, step)
         remember_stages(state, own)
         if muted:
             return []
         found += look_alone(limits, state, alone)
-        if state.kept.suspects or state.kept.episodes.open:
-            for group in state.groups:
-                out += settle(limits, state, group, ts_us)
-        out += open_candidates(limits, state, found, ts_us)
-        out += regression(limits, state, ts_us)
+        out += settle(limits, state, ts_us)
+        out += open_candidates(limits, state, found, number, ts_us)
+        out += regression(limits, state, number, ts_us)
         if state.judged % limits.settled_steps == 0:
             out += imbalance(limits, state, ts_us)
         return out + quality(limits, state, step, whole, ts_us)

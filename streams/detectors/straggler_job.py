@@ -12,7 +12,7 @@ from streams.detectors.straggler_statistic import level_shift, median, sigma_of
 from streams.detectors.straggler_steps import OpenStep
 
 
-def remember_time(limits: StragglerLimits, state: StragglerState, step: OpenStep) -> None:
+def remember_time(limits: StragglerLimits, state: StragglerState, number: int, step: OpenStep) -> None:
     """Add the step's time to the job's own series: per token where tokens are known, as batches may grow."""
     times = [e.step_s for e in step.entries.values() if e.step_s is not None and e.step_s > 0]
     tokens = [e.tokens for e in step.entries.values() if e.tokens is not None and e.tokens > 0]
@@ -25,23 +25,27 @@ def remember_time(limits: StragglerLimits, state: StragglerState, step: OpenStep
     if state.by_tokens:
         y -= math.log(sum(tokens) / len(tokens))
     state.times.append(y)
+    if state.kept.regression_base is not None and number > state.kept.regression_since:
+        state.times_since.append(y - state.kept.regression_base)
+        del state.times_since[: -limits.settled_steps]
     longest = limits.shift_steps + limits.base_steps
     if len(state.times) > 2 * longest:
         del state.times[:-longest]
 
 
-def regression(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[Finding]:
+def regression(limits: StragglerLimits, state: StragglerState, number: int, ts_us: int) -> list[Finding]:
     """The whole job is slower than its own past and no rank stands out: the cause is shared."""
     kept = state.kept
     if kept.regression_base is not None:
-        last = [y - kept.regression_base for y in state.times[-limits.settled_steps :]]
+        last = state.times_since
         if len(last) < limits.settled_steps or median(last) >= math.log(limits.settled):
             return []
-        kept.regression_base = None
         told = Evidence(what="step time over the job's past", value=math.exp(median(last)), unit="ratio")
+        kept.regression_base = None
+        state.times_since.clear()
         edge = kept.episodes.clear("regression", ts_us, f"{state.job} is as fast as before again", [told])
         return [] if edge is None else [edge]
-    if kept.suspects:
+    if any(suspect.sure for suspect in kept.suspects.values()):
         return []
     shift = level_shift(limits, state.times)
     if shift is None or not _in_band(limits, state):
@@ -49,6 +53,7 @@ def regression(limits: StragglerLimits, state: StragglerState, ts_us: int) -> li
     factor = math.exp(shift.mu)
     world = max(len(state.placement), len(state.steps.last))
     kept.regression_base = shift.base
+    kept.regression_since = number
     edge = kept.episodes.report(
         "regression",
         finding(

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec import field as kept_field
 
 from collectors.contract.job import Placement
@@ -14,11 +14,15 @@ from streams.episodes import Episodes
 
 
 class Suspect(Struct, frozen=True):
-    """A rank whose slow-down is open. `base`: ln(compute) of its own past where it has no peers."""
+    """A rank whose slow-down is open since a step of this attempt."""
 
     factor: float
     node: str | None
+    since: int
     base: float | None = None
+    """ln(compute) of its own past, where it has no peers."""
+    sure: bool = True
+    """False: one of two that parted, and nobody knows which changed."""
 
 
 class Kept(Struct):
@@ -31,6 +35,8 @@ class Kept(Struct):
     """Step that brought the last edge: what is read again up to it brings none."""
     ended_us: int | None = None
     regression_base: float | None = None
+    """ln(step time) before the job slowed as a whole; None: it has not."""
+    regression_since: int = -1
     suspects: dict[int, Suspect] = kept_field(default_factory=dict)
     episodes: Episodes = kept_field(default_factory=Episodes)
 
@@ -56,6 +62,10 @@ class StragglerState:
     """Count of ranks and time of the placement that the groups were made from."""
     load: Load = EQUAL
     samples: deque[list[Sample]] = field(default_factory=lambda: deque(maxlen=64))
+    since_open: dict[int, list[float]] = field(default_factory=dict)
+    """Suspect rank -> its ratios of the last steps, only those after it became a suspect."""
+    times_since: list[float] = field(default_factory=list)
+    """The same of the job's step times, in a regression."""
     recent: deque[OpenStep] = field(default_factory=lambda: deque(maxlen=5))
     """The last judged steps, for evidence."""
     times: list[float] = field(default_factory=list)
@@ -75,7 +85,10 @@ class StragglerState:
             self.kept.edge_step = -1
         self.kept.first = None
         self.kept.ended_us = None
-        self.kept.regression_base = None
+        self.kept.regression_since = -1
+        self.kept.suspects = {r: structs.replace(s, since=-1) for r, s in self.kept.suspects.items()}
+        self.since_open.clear()
+        self.times_since.clear()
         now_us = self.steps.now_us
         self.steps = Steps(now_us=now_us)
         self.muted_step = -1

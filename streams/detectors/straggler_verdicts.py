@@ -62,60 +62,65 @@ def look_alone(limits: StragglerLimits, state: StragglerState, alone: list[PeerG
 
 
 def open_candidates(
-    limits: StragglerLimits, state: StragglerState, found: list[Candidate], ts_us: int
+    limits: StragglerLimits, state: StragglerState, found: list[Candidate], number: int, ts_us: int
 ) -> list[Finding]:
-    """Make suspects and tell of them: several on one node are told as the node."""
+    """Make suspects, in step `number`, and tell of them: several on one node are told as the node."""
     edges: list[Finding | None] = []
     by_node: dict[str | None, list[Candidate]] = defaultdict(list)
     for c in sorted(found, key=lambda c: c.rank):
+        node = state.node_of(c.rank)
+        state.kept.suspects[c.rank] = Suspect(c.factor, node, number, c.base, c.sure)
         if c.sure:
-            state.kept.suspects[c.rank] = Suspect(c.factor, state.node_of(c.rank), c.base)
-            by_node[state.node_of(c.rank)].append(c)
+            by_node[node].append(c)
         else:
             edges.append(state.kept.episodes.report(f"pair/{c.rank}", _pair(limits, state, c, ts_us)))
     for node, candidates in by_node.items():
-        all_here = {r: s for r, s in state.kept.suspects.items() if s.node == node}
+        all_here = {r: s for r, s in state.kept.suspects.items() if s.node == node and s.sure}
         if node is not None and len(all_here) >= limits.host_ranks:
-            edges.append(
-                state.kept.episodes.report(f"node/{node}", _host(limits, state, node, all_here, candidates[0], ts_us))
-            )
+            told = _host(limits, state, node, all_here, candidates[0], ts_us)
+            edges.append(state.kept.episodes.report(f"node/{node}", told))
         else:
             edges += [state.kept.episodes.report(f"rank/{c.rank}", _rank(limits, state, c, ts_us)) for c in candidates]
     return [edge for edge in edges if edge is not None]
 
 
-def settle(limits: StragglerLimits, state: StragglerState, group: PeerGroup, ts_us: int) -> list[Finding]:
-    """Close what the last steps of a group show to be over."""
-    out: list[Finding] = []
-    limit = math.log(limits.settled)
+def follow(limits: StragglerLimits, state: StragglerState, group: PeerGroup, number: int) -> None:
+    """Remember how the suspects of a group did in step `number`, if that was after they became suspects."""
     for rank in group.ranks:
         suspect = state.kept.suspects.get(rank)
-        pair = f"pair/{rank}" in state.kept.episodes.open
-        if suspect is None and not pair:
+        if suspect is None or number <= suspect.since:
             continue
-        if suspect is not None and suspect.base is not None and len(group.ranks) == 1:
-            series = [y - suspect.base for y in group.own.get(rank, [])[-limits.settled_steps :]]
+        if len(group.ranks) == 1 and suspect.base is not None:
+            x = group.own[rank][-1] - suspect.base
+        elif group.steps and rank in group.steps[-1]:
+            x = group.steps[-1][rank]
         else:
-            series = group.ratios.get(rank, [])[-limits.settled_steps :]
-        if len(series) < limits.settled_steps or median(series) >= limit:
+            continue
+        state.since_open[rank] = [*state.since_open.get(rank, []), x][-limits.settled_steps :]
+
+
+def settle(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[Finding]:
+    """Close what the steps since it opened show to be over."""
+    out: list[Finding] = []
+    for rank, series in sorted(state.since_open.items()):
+        if len(series) < limits.settled_steps or median(series) >= math.log(limits.settled):
             continue
         told = Evidence(
             what=f"own compute over the peers', median of {len(series)} steps",
             value=math.exp(median(series)),
             unit="ratio",
         )
-        if pair:
-            out += _gone(state.kept.episodes.clear(f"pair/{rank}", ts_us, "the pair agrees again", [told]))
-        if suspect is not None:
-            out += release(state, rank, ts_us, f"rank {rank} of {state.job} keeps up again", [told])
+        out += release(state, rank, ts_us, f"rank {rank} of {state.job} keeps up with its peers", [told])
     return out
 
 
 def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence: list[Evidence]) -> list[Finding]:
     """A rank is no suspect any more; with the last of its node the node is none either."""
     suspect = state.kept.suspects.pop(rank)
-    out = _gone(state.kept.episodes.clear(f"rank/{rank}", ts_us, summary, evidence))
-    if suspect.node is not None and all(s.node != suspect.node for s in state.kept.suspects.values()):
+    state.since_open.pop(rank, None)
+    name = f"rank/{rank}" if suspect.sure else f"pair/{rank}"
+    out = _gone(state.kept.episodes.clear(name, ts_us, summary, evidence))
+    if suspect.node is not None and all(s.node != suspect.node for s in state.kept.suspects.values() if s.sure):
         out += _gone(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, summary, evidence))
     return out
 
