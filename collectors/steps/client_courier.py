@@ -49,6 +49,7 @@ class Courier:
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="lockstep-steps", daemon=True)
         if self.path:
+            self._connect()
             try:
                 self._thread.start()
             except RuntimeError:  # no more threads, or the interpreter is ending: steps go out all the same
@@ -95,27 +96,27 @@ class Courier:
         if here is None:
             return NOBODY
         said = self._unsaid
+        data = f'{{"type":"{kind}",{self._identity},"dropped":{said},{body}}}'.encode()
         try:
-            here.send(f'{{"type":"{kind}",{self._identity},"dropped":{said},{body}}}'.encode())
+            here.send(data)
         except BlockingIOError:
             return BUSY
-        except OSError:  # the collector has gone; the next one has a new socket
+        except OSError:  # the collector has gone; a new one, if it is there, has a new socket
             self._socket = None
-            return NOBODY
+            return NOBODY if self._connect() is None else BUSY
         self._unsaid -= said
         return SENT
 
     def _connect(self) -> socket.socket | None:
-        now = time.monotonic()
-        if now < self._retry_at or not self.path:
+        if not self.path or time.monotonic() < self._retry_at:
             return None
-        self._retry_at = now + RETRY_S
         here = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             here.setblocking(False)
             here.connect(self.path)
         except (OSError, ValueError):
             here.close()
+            self._retry_at = time.monotonic() + RETRY_S
             return None
         self._socket = here
         self._waiting.appendleft(("hello", self._greeting()))
