@@ -3,6 +3,14 @@
 from collectors.contract.gpu import Gpu, GpuScrape
 from streams.contract import Subject
 
+CLOCK_SET_BACK_US = 900_000_000
+"""What is so much older than its predecessor is not late: the node's clock ran ahead and was set right."""
+
+
+def is_old(ts_us: int, last_us: int) -> bool:
+    """Is a message of one source no news: the same again, or late?"""
+    return last_us - CLOCK_SET_BACK_US < ts_us <= last_us
+
 
 def gpu_subject(node: str, gpu: Gpu) -> Subject:
     """By UUID, with all names under which others may know it. A MIG instance stands for its whole GPU."""

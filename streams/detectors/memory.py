@@ -27,7 +27,7 @@ from streams.detectors.memory_conditions import (
 )
 from streams.detectors.memory_trend import DAY_US, Trend, due_us, grow, is_over, level
 from streams.episodes import Episodes, graver
-from streams.gpus import gpu_subject
+from streams.gpus import gpu_subject, is_old
 
 FIELDS = tuple(dict.fromkeys((*CORRECTED, *UNCORRECTED, *LEVELS)))
 VOLATILE = ("310", "311")
@@ -78,10 +78,10 @@ class MemoryDetector:
             if not isinstance(message, GpuScrape):
                 continue
             seen = state.seen.get(message.source)
-            if seen is None:
-                seen = state.seen[message.source] = Seen()
-            elif message.ts_us <= seen.ts_us:
+            if seen is not None and is_old(message.ts_us, seen.ts_us):
                 continue
+            if seen is None or message.ts_us < seen.ts_us:
+                seen = state.seen[message.source] = Seen()
             steps, moved = seen.take(message, FIELDS)
             if steps or moved or message.ts_us >= state.due_us:
                 self._judge(state, seen, message, steps, out)
@@ -135,7 +135,7 @@ class MemoryDetector:
                 continue
             if step.field in CORRECTED:
                 corrected, since_us = max(corrected, grown), min(since_us, step.since_us)
-            elif step.field in UNCORRECTED and ts_us > lost:
+            elif step.field in UNCORRECTED and not is_old(ts_us, lost):
                 gpu.uncorrected = gpu.uncorrected or Uncorrected()
                 by = gpu.uncorrected.by_field
                 by[step.field] = by.get(step.field, 0.0) + grown

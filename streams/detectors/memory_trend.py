@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from streams.gpus import is_old
+
 MINUTE_US = 60_000_000
 HOUR_US = 60 * MINUTE_US
 DAY_US = 24 * HOUR_US
@@ -72,9 +74,9 @@ class Trend(Struct):
 
 def grow(trend: Trend, errors: float, since_us: int, ts_us: int, limits: TrendLimits) -> None:
     """Take errors that came between two scrapes (`since_us`, `ts_us`]."""
-    if ts_us <= trend.last_us:
+    if is_old(ts_us, trend.last_us):
         return
-    if ts_us - trend.last_us >= limits.event_gap_us:
+    if not 0 < ts_us - trend.last_us < limits.event_gap_us:
         trend.started_us, trend.errors, trend.reached, trend.recent, trend.fast = ts_us, 0.0, "none", [], 0
     trend.errors += errors
     trend.rate_per_s = errors / max((ts_us - since_us) / 1e6, 1e-6)
@@ -82,7 +84,7 @@ def grow(trend: Trend, errors: float, since_us: int, ts_us: int, limits: TrendLi
     trend.fast = (trend.fast if in_a_row else 0) + 1 if trend.rate_per_s >= limits.storm_per_s else 0
     day = ts_us // DAY_US
     trend.days[day] = trend.days.get(day, 0.0) + errors
-    trend.days = {d: n for d, n in trend.days.items() if d > day - limits.event_days_of - 1}
+    trend.days = {d: n for d, n in trend.days.items() if day - limits.event_days_of <= d <= day}
     bucket = ts_us - ts_us % limits.bucket_us
     if trend.recent and trend.recent[-1][0] == bucket:
         trend.recent[-1] = (bucket, trend.recent[-1][1] + errors)

@@ -16,6 +16,7 @@ from streams.detectors.throttle_findings import DETECTOR, gpu_label, hot_gpu, sl
 from streams.detectors.throttle_reading import Reading, ThrottleLimits, is_calm, pace, readings
 from streams.detectors.throttle_state import Judged, Part, ThrottleState
 from streams.episodes import Episodes
+from streams.gpus import is_old
 
 NODE = "node"
 
@@ -40,7 +41,7 @@ class ThrottleDetector:
             if not isinstance(message, GpuScrape):
                 continue
             before = state.last.get(message.source)
-            if before is not None and message.ts_us <= before.ts_us:
+            if before is not None and is_old(message.ts_us, before.ts_us):
                 continue
             state.last[message.source] = message
             if state.parts or state.rejoin or not is_calm(message, self._limits):

@@ -61,39 +61,39 @@ class Why:
 
 _COOLING = "check inlet air or coolant, fans, pump and the thermal interface; drain the GPU if it stays hot"
 WHY: dict[str, Why] = {
-    "hw_thermal": Why("thermal_throttle", "the hardware slows it because it is too hot", _COOLING),
-    "sw_thermal": Why("thermal_throttle", "the driver slows it to keep it below its temperature limit", _COOLING),
+    "hw_thermal": Why("thermal_throttle", "slowed by the hardware for its heat", _COOLING),
+    "sw_thermal": Why("thermal_throttle", "slowed by the driver for its heat", _COOLING),
     "power_brake": Why(
         "power_brake",
-        "an external power brake slows it",
+        "slowed by an external power brake",
         "look at the rack's power, not at the GPU: supply units, feed, rack controller",
     ),
     "hw_slowdown": Why(
         "hw_slowdown",
-        "the hardware slows it, heat and power brake not named",
+        "slowed by the hardware, neither for heat nor by a power brake",
         "check power cables and cooling of the GPU; reset it if it stays",
     ),
     "sync_boost": Why(
-        "sync_boost", "it is held to the lowest clock of its group", "look for the slowest GPU of the group", "info"
+        "sync_boost", "held to the lowest clock of the group", "look for the slowest GPU of the group", "info"
     ),
     "clocks_setting": Why(
         "clock_lock",
-        "an administrator's clock setting holds it down",
+        "held down by an administrator's clock setting",
         "lift the setting if it is not meant (nvidia-smi -rgc, -rac)",
     ),
     "sw_power_cap": Why(
         "power_cap",
-        "its power limit holds it below its neighbours",
+        "held below the neighbours by the power limit",
         "compare its power limit with that of its neighbours, then its temperature",
     ),
     "no_reason": Why(
         "clock_lock",
-        "its clock stands low and no reason is given",
+        "no reason is given",
         "look for a clock lock left behind (nvidia-smi -rgc); reset the GPU if there is none",
     ),
     "unknown": Why(
         "unexplained_slow_clock",
-        "its clock is low and the reasons cannot be read",
+        "the reasons cannot be read",
         "read the clock reasons on the node (nvidia-smi -q -d PERFORMANCE)",
     ),
 }
@@ -101,7 +101,7 @@ WHY: dict[str, Why] = {
 
 def held_s(reading: Reading, scrape: GpuScrape, before: GpuScrape | None) -> dict[str, float]:
     """Seconds under each reason since the scrape before: of the counter or, as sampled, of the bit."""
-    span_s = min((scrape.ts_us - before.ts_us) / 1e6, LONGEST_S) if before is not None else 1.0
+    span_s = min(max((scrape.ts_us - before.ts_us) / 1e6, 0.0), LONGEST_S) if before is not None else 1.0
     held = {word: span_s for bit, word in _BITS if reading.bits & bit}
     if reading.bits & HW_SLOWDOWN and not reading.bits & (HW_THERMAL | POWER_BRAKE):
         held["hw_slowdown"] = span_s

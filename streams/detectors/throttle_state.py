@@ -33,7 +33,7 @@ class Part:
         for word, s in held.items():
             self.held[word] = self.held.get(word, 0.0) + s
         if its.fine and not hot:
-            self.fine_from_us = self.fine_from_us if self.fine else ts_us
+            self.fine_from_us = min(self.fine_from_us, ts_us) if self.fine else ts_us
             self.fine += 1
         elif its.slow or hot:
             self.fine = 0

@@ -16,7 +16,7 @@ from streams.detectors.xid_findings import DETECTOR, found, subject_of
 from streams.detectors.xid_rules import Verdict, judge
 from streams.detectors.xid_state import MOST, Group, Kept, XidLimits, XidState
 from streams.episodes import graver
-from streams.gpus import cell, row_of
+from streams.gpus import cell, is_old, row_of
 
 ENERGY, RECOVERY = "156", "1523"
 ALIVE = (ENERGY, "100", "150", "155")
@@ -72,6 +72,8 @@ class XidDetector:
         group = state.kept.groups[name]
         quiet_us = scrape.ts_us - group.last_us
         if quiet_us <= 0:
+            if not is_old(scrape.ts_us, group.last_us):
+                group.last_us = scrape.ts_us
             return
         subject = state.kept.episodes.open[name].subject
         why = "the node went on without it"

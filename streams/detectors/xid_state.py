@@ -11,7 +11,7 @@ from streams.catalog import Bin
 from streams.contract import Severity
 from streams.detectors.xid_rules import Verdict
 from streams.episodes import Episodes
-from streams.gpus import uuids
+from streams.gpus import is_old, uuids
 
 SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US
@@ -83,7 +83,7 @@ class XidState:
 
     def see(self, scrape: GpuScrape) -> bool:
         """Take a scrape; False: it is not later than the last one."""
-        if self.scrape is not None and scrape.ts_us <= self.scrape.ts_us:
+        if self.scrape is not None and is_old(scrape.ts_us, self.scrape.ts_us):
             return False
         self.scrape = scrape
         rows = uuids(scrape)

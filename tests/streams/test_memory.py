@@ -251,3 +251,13 @@ def test_a_sound_node_keeps_nothing() -> None:
     d = detector()
     state, found = d.step(d.fresh(), [scrape(t, {"310": 5.0, "311": 0.0, "395": 0.0}) for t in range(5)])
     assert (found, d.keep(state)) == ([], None)
+
+
+def test_a_clock_that_ran_ahead_blinds_nobody() -> None:
+    ahead = column("311", [(0, 0.0), (9 * DAY, 1.0), (20, 1.0), (30, 2.0)])
+    found = judge(ahead)
+    assert [(f.state, f.value) for f in found] == [("opened", 1.0)]
+    later = judge([*ahead, scrape(40, {"395": only(3, 1.0)})])
+    assert [f.cause for f in later] == ["uncorrectable_ecc", "row_remap_failure"]
+    points = [(9 * DAY, 0.0), (9 * DAY + 5, 50.0), *((t, 50.0 + 5 * t) for t in range(0, 90, 5))]
+    assert "correctable_ecc_growth" in {f.cause for f in judge(column("310", points))}

@@ -251,3 +251,8 @@ def test_a_restart_keeps_open_episodes_and_ends_them() -> None:
 @pytest.mark.parametrize("column", [[None] * 8, [1930.0] * 7 + [None], []])
 def test_calm_survives_what_cannot_be_read(column: list[Cell]) -> None:
     assert is_calm(at(0, column, [None] * 8, f153=[None] * 8), ThrottleLimits())
+
+
+def test_a_clock_that_ran_ahead_blinds_nobody() -> None:
+    ahead = [at(90 * 86400), *(one_slow(t) for t in range(4)), at(90 * 86400), *(at(t) for t in range(5, 60))]
+    assert [f.state for f in judge(ahead)] == ["opened", "cleared"]

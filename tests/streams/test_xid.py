@@ -255,3 +255,8 @@ def test_a_node_without_errors_keeps_nothing() -> None:
     d = detector()
     state, found = d.step(d.fresh(), [running(t) for t in range(5)])
     assert (found, d.keep(state)) == ([], None)
+
+
+def test_a_clock_that_ran_ahead_blinds_nobody() -> None:
+    found = judge([running(90 * DAY), xid(90 * DAY + 1, 13), running(1), running(602)])
+    assert [f.state for f in found] == ["opened", "cleared"]
