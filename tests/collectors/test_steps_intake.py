@@ -1,0 +1,197 @@
+"""Datagrams of a node's ranks as step reports and job events; hostile ones as rejects."""
+
+import json
+from typing import Any
+
+import pytest
+
+from collectors.contract.job import Coords, JobEvent, ModelShape, Placement, StepReport
+from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
+from collectors.steps.batch import ROWS_A_REPORT
+from collectors.steps.intake import Intake
+from collectors.steps.life import JOBS
+from tests.collectors.list_outlet import ListOutlet
+
+NOW = 1_764_500_000_000_000
+
+
+def datagram(type_: str, rank: int = 0, **fields: Any) -> bytes:
+    return json.dumps({"type": type_, "job": "j", "attempt": 0, "rank": rank, "dropped": 0, **fields}).encode()
+
+
+def step(rank: int, number: int, **fields: Any) -> bytes:
+    return datagram("step", rank, step=number, phase="train", **fields)
+
+
+def hello(rank: int, **fields: Any) -> bytes:
+    return datagram("hello", rank, ts_us=NOW, world_size=2, pid=100 + rank, **fields)
+
+
+def taken(*flushes: list[bytes]) -> ListOutlet:
+    outlet = ListOutlet()
+    intake = Intake("c", "n1", "/s", outlet, lambda: NOW)
+    for datagrams in flushes:
+        intake.take(datagrams, [], 0)
+    intake.beat(10.0)
+    return outlet
+
+
+def test_a_flush_is_one_report_for_each_job() -> None:
+    other = json.dumps({"type": "step", "job": "k", "attempt": 3, "rank": 9, "step": 1}).encode()
+    outlet = taken([step(0, 5, step_s=1.0, compute_s=0.5, tokens=8), step(1, 5, step_s=1.5), other])
+    assert outlet.of(JOB_STEPS) == [
+        StepReport(
+            cluster="c",
+            ts_us=NOW,
+            job="j",
+            node="n1",
+            rank=[0, 1],
+            step=[5, 5],
+            phase=["train", "train"],
+            step_s=[1.0, 1.5],
+            compute_s=[0.5, None],
+            tokens=[8, None],
+        ),
+        StepReport(cluster="c", ts_us=NOW, job="k", attempt=3, node="n1", rank=[9], step=[1], phase=["train"]),
+    ]
+
+
+def test_zero_seconds_are_not_unknown() -> None:
+    assert taken([step(0, 1, wait_s=0.0)]).of(JOB_STEPS)[0].wait_s == [0.0]
+
+
+def test_a_flush_without_steps_sends_nothing() -> None:
+    assert taken([]).published == []
+
+
+def test_a_long_flush_comes_in_pieces() -> None:
+    reports = taken([step(0, number) for number in range(ROWS_A_REPORT + 1)]).of(JOB_STEPS)
+    assert [len(report.rank) for report in reports] == [ROWS_A_REPORT, 1]
+
+
+def test_steps_before_an_event_are_published_before_it() -> None:
+    end = datagram("event", kind="ended", ts_us=NOW, state="completed")
+    beat = datagram("event", kind="heartbeat", ts_us=NOW)
+    outlet = taken([step(0, 1), beat, step(1, 1), end, step(0, 2)])
+    assert [(name, getattr(m, "kind", None)) for name, m in outlet.published] == [
+        (JOB_EVENTS.name, "heartbeat"),
+        (JOB_STEPS.name, None),
+        (JOB_EVENTS.name, "ended"),
+        (JOB_STEPS.name, None),
+    ]
+
+
+def test_rank_0_starts_the_job_with_its_model() -> None:
+    events = taken([hello(0, model={"layers": 2, "params": 7e9}, flops_per_token=4.2e10), hello(1)]).of(JOB_EVENTS)
+    assert events[0] == JobEvent(
+        cluster="c",
+        ts_us=NOW,
+        job="j",
+        kind="started",
+        model=ModelShape(layers=2, params=7e9),
+        flops_per_token=4.2e10,
+        rank=0,
+        node="n1",
+        pid=100,
+    )
+
+
+def test_a_later_attempt_is_a_restart() -> None:
+    assert [event.kind for event in taken([hello(0, attempt=1)]).of(JOB_EVENTS)] == ["restarted"]
+
+
+def test_a_job_on_one_node_is_placed_when_its_last_rank_came() -> None:
+    outlet = taken([hello(1, gpu_uuid="GPU-b", coords={"dp": 1})], [hello(0, gpu_uuid="GPU-a", gpu_model="H100")])
+    placed = outlet.of(JOB_PLACEMENTS)
+    assert [event.placement for event in placed] == [
+        [
+            Placement(rank=0, node="n1", gpu_uuid="GPU-a", gpu_model="H100"),
+            Placement(rank=1, node="n1", gpu_uuid="GPU-b", coords=Coords(dp=1)),
+        ]
+    ]
+    assert placed[0] in outlet.of(JOB_EVENTS)
+
+
+def test_a_rank_that_greets_again_changes_nothing() -> None:
+    outlet = taken([hello(0), hello(1), hello(1), hello(0)])
+    assert len(outlet.of(JOB_PLACEMENTS)) == 1
+
+
+def test_a_part_of_a_job_is_never_told_as_its_placement() -> None:
+    assert taken([hello(0)]).of(JOB_PLACEMENTS) == []
+
+
+def placed(part: int, parts: int, *ranks: int, ts_us: int = NOW) -> bytes:
+    rows = [{"rank": rank, "node": f"n{rank}"} for rank in ranks]
+    return datagram("placed", ts_us=ts_us, part=part, parts=parts, ranks=rows)
+
+
+def test_a_gathered_placement_is_told_when_all_parts_came() -> None:
+    outlet = taken([placed(1, 2, 2, 3)], [placed(0, 2, 1, 0)])
+    assert [[row.node for row in event.placement] for event in outlet.of(JOB_PLACEMENTS)] == [["n0", "n1", "n2", "n3"]]
+
+
+def test_parts_of_an_older_gathering_do_not_mix_in() -> None:
+    outlet = taken([placed(0, 2, 0), placed(1, 2, 9, ts_us=NOW + 1), placed(1, 2, 1), placed(0, 2, 8, ts_us=NOW + 1)])
+    assert [[row.rank for row in event.placement] for event in outlet.of(JOB_PLACEMENTS)] == [[8, 9]]
+
+
+def test_a_gathered_placement_is_not_overruled_by_greetings() -> None:
+    outlet = taken([placed(0, 1, 0, 1), hello(0), hello(1)])
+    assert [event.placement[0].node for event in outlet.of(JOB_PLACEMENTS)] == ["n0"]
+
+
+def test_endless_jobs_are_forgotten_and_not_kept() -> None:
+    outlet = ListOutlet()
+    intake = Intake("c", "n1", "/s", outlet, lambda: NOW)
+    for number in range(JOBS + 1):
+        intake.take([datagram("hello", 0, ts_us=NOW, world_size=2).replace(b'"j"', b'"%d"' % number)], [], 0)
+    intake.take([datagram("hello", 1, ts_us=NOW, world_size=2).replace(b'"j"', b'"0"')], [], 0)
+    intake.take([datagram("hello", 1, ts_us=NOW, world_size=2).replace(b'"j"', b'"9"')], [], 0)
+    assert [event.job for event in outlet.of(JOB_PLACEMENTS)] == ["9"]
+
+
+HOSTILE = {
+    b"": "truncated",
+    b"\xff\xfe": "malformed",
+    b"[" * 100_000: "Expected `object`",
+    b'{"x":' * 100_000: "recursion",
+    datagram("spam"): "Invalid value 'spam'",
+    datagram("step"): "missing required field `step`",
+    step(-1, 1): "at `$.rank`",
+    step(1 << 30, 1): "at `$.rank`",
+    step(0, 1, step_s=-1.0): "at `$.step_s`",
+    step(0, 1, step_s=1e300): "at `$.step_s`",
+    step(0, 1, tokens=1 << 70): "at `$.tokens`",
+    step(0, 1, start_us=1): "is not of this week",
+    step(0, 1, job="x" * 300): "at `$.job`",
+    step(0, 1, job=""): "at `$.job`",
+    datagram("step", step=1, phase="lunch"): "Invalid enum value 'lunch'",
+    hello(2): "rank 2 of 2",
+    hello(0, flops_per_token=-1): "flops_per_token",
+    hello(0, coords={"dp": "x"}): "at `$.coords.dp`",
+    datagram("event", kind="placed", ts_us=NOW): "comes as its own datagram",
+    datagram("event", kind="ended", ts_us=NOW + 3_600_000_000): "is not of this week",
+    placed(3, 2, 0): "part 3 of 2",
+}
+
+
+@pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_datagram_is_rejected_with_the_reason(raw: bytes) -> None:
+    outlet = taken([raw, step(0, 1)])
+    assert [(source, bad) for source, bad, _ in outlet.rejected] == [("steps:/s", raw)]
+    assert HOSTILE[raw] in outlet.rejected[0][2]
+    assert len(outlet.of(JOB_STEPS)) == 1
+
+
+def test_a_beat_says_what_was_lost() -> None:
+    outlet = ListOutlet()
+    intake = Intake("c", "n1", "/s", outlet, lambda: NOW)
+    intake.take([step(0, 1, dropped=3)], [b"long"], 2)
+    intake.beat(10.0)
+    intake.beat(10.0)
+    assert [(beat.messages, beat.samples, beat.error) for beat in outlet.beats] == [
+        (1, 1, "3 datagrams were dropped by clients; 2 datagrams came faster than they could be read"),
+        (0, 0, None),
+    ]
+    assert outlet.rejected == [("steps:/s", b"long", "longer than any datagram of the training client")]
