@@ -136,9 +136,7 @@ def test_a_lines_rate_is_known_for_packets_and_bytes_only() -> None:
 samples = st.lists(
     st.tuples(
         st.integers(0, 40),
-        st.one_of(
-            st.none(), st.integers(0, 2**32 - 1), st.integers(2**32 - 50, 2**32 - 1), st.integers(0, 9)
-        ),
+        st.one_of(st.none(), st.integers(0, 2**32 - 1), st.integers(2**32 - 50, 2**32 - 1), st.integers(0, 9)),
         st.sampled_from(["a", "b"]),
         st.booleans(),
     ),
@@ -152,9 +150,7 @@ def test_never_a_negative_and_never_more_than_the_line_carries(
 ) -> None:
     held: Past | None = None
     for ts_s, value, epoch, baseline in taken:
-        held, change = advance(
-            held, value, ts_s * S, form=NARROW, epoch=epoch, ceiling_per_s=1000.0, baseline=baseline
-        )
+        held, change = advance(held, value, ts_s * S, form=NARROW, epoch=epoch, ceiling_per_s=1000.0, baseline=baseline)
         if change is not None and change.delta is not None:
             assert 0 <= change.delta <= 1000 * 60
 
