@@ -35,6 +35,15 @@ KINDS: dict[str, FaultKind] = {
         expect=("thermal_throttle",),
         detector="throttle",
     ),
+    "clock_lock": FaultKind(
+        target="gpu",
+        size=0.3,
+        low=0.02,
+        high=0.8,
+        meaning="share of the SM clock lost to a lock that was left behind, without a reason bit",
+        expect=("clock_lock",),
+        detector="throttle",
+    ),
     "power_brake": FaultKind(
         target="rack",
         size=0.5,

@@ -48,10 +48,11 @@ IDLE = Load()
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """What is wrong with a GPU now: clock shares lost to heat and to the brake, corrected errors a second."""
+    """What is wrong with a GPU now: clock shares lost to heat, brake and a lock, corrected errors a second."""
 
     thermal: float = 0.0
     brake: float = 0.0
+    lock: float = 0.0
     sbe_per_s: float = 0.0
 
 
@@ -95,7 +96,7 @@ class Gpu:
         self.job, self.compute, self.wait, self.transfer = load.job, load.compute, load.wait, load.transfer
         busy = load.job is not None
         hot = self._heat(dt_s, stress, busy)
-        lost = max(stress.thermal * hot, stress.brake)
+        lost = max(stress.thermal * hot, stress.brake, stress.lock)
         share = (1.0 - lost) * (1.0 + self._bin if busy else 1.0)
         drift = self._power_drift.step(dt_s)
         effort = load.compute + 0.40 * load.wait + 0.55 * load.transfer

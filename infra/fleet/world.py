@@ -270,5 +270,6 @@ def _stress(faults: list[Fault], braked: list[Fault]) -> Stress:
     return Stress(
         thermal=max((f.size for f in faults if f.kind == "thermal_throttle"), default=0.0),
         brake=max((f.size for f in braked if f.kind == "power_brake"), default=0.0),
+        lock=max((f.size for f in faults if f.kind == "clock_lock"), default=0.0),
         sbe_per_s=sum(f.size for f in faults if f.kind == "ecc_growth"),
     )
