@@ -61,4 +61,5 @@ def _place(subject: Subject) -> str:
         return f"NVSwitch {subject.id}"
     if subject.kind == "node":
         return f"a GPU of {subject.node}"
-    return f"GPU {subject.id if subject.gpu_index is None else subject.gpu_index} of {subject.node}"
+    name = subject.gpu_uuid or subject.pci if subject.gpu_index is None else subject.gpu_index
+    return f"GPU {name} of {subject.node}"
