@@ -36,6 +36,7 @@ class Tail:
     def __init__(self, path: Path, position: Position | None = None) -> None:
         self.path = path
         self.position = position or Position()
+        self._known = False
 
     def read(self, *, to_end: bool = False) -> list[NumberedLine]:
         """The next lines, at most about 1 MiB; empty when there is nothing new or no such file.
@@ -47,8 +48,10 @@ class Tail:
             stat = self.path.stat()
         except FileNotFoundError:
             stat = None
-        if stat is not None and stat.st_ino == self.position.inode and stat.st_size == self.position.offset:
+        at = self.position
+        if self._known and stat is not None and (stat.st_ino, stat.st_size) == (at.inode, at.offset):
             return []
+        self._known = True  # a kept position may be of another file with this one's number and length
         if self.position.inode and (stat is None or stat.st_ino != self.position.inode):
             lines = self._rest_of_rotated(finished=stat is not None and stat.st_size > 0)
             if lines or stat is None or stat.st_size == 0:

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+CLOCK_SET_US = 100_000
+
 _RECORD = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;([^\n]*)")
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 class KmsgPosition(Struct, frozen=True):
-    """The last record that was read, of which boot."""
+    """The last record that was read, of which boot, and when that boot was: a record keeps its time over a restart."""
 
     boot_id: str
     sequence: int
+    boot_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,12 @@ class KmsgGap:
 
     records: int
     since_boot_us: int
+
+
+def steady_boot_us(known_us: int | None, measured_us: int) -> int:
+    """When the machine booted. Two clocks read one after the other differ by microseconds each time, so what is known
+    stays until the clock was really set (by more than 0.1 s)."""
+    return measured_us if known_us is None or abs(measured_us - known_us) > CLOCK_SET_US else known_us
 
 
 def read_record(raw: bytes) -> KmsgRecord | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from collectors.contract.kafka import kafka_settings
 from collectors.cursor import CursorFile, T
 from collectors.kernel.intake import Intake
-from collectors.kernel.kmsg import KmsgPosition, KmsgReader
+from collectors.kernel.kmsg import KmsgPosition, KmsgReader, steady_boot_us
 from collectors.kernel.readers import JOURNAL, Kmsg
 from collectors.settings import collector_settings
 from collectors.source import SourceError
@@ -56,21 +56,24 @@ async def serve_kmsg(path: Path, intake: Intake, boot_us: Callable[[], int], int
     boot_id = BOOT_ID.read_text().strip()
     kept = cursor("kmsg", KmsgPosition)
     last = kept.load()
+    if last is not None and last.boot_id != boot_id:
+        last = None
+    booted_us = None if last is None else last.boot_us
     ready = asyncio.Event()
     loop = asyncio.get_running_loop()
     with Kmsg(path) as device:
-        reader = KmsgReader(device.read, last.sequence if last is not None and last.boot_id == boot_id else None)
+        reader = KmsgReader(device.read, None if last is None else last.sequence)
         loop.add_reader(device.fd, ready.set)
         try:
             async with beating(intake, interval_s):
                 while True:
                     ready.clear()
-                    booted_us, found = boot_us(), 0
+                    booted_us, found = steady_boot_us(booted_us, boot_us()), 0
                     for record in reader.available():
                         intake.record(record, booted_us)
                         found += 1
                     if found and reader.last is not None:
-                        kept.stage(KmsgPosition(boot_id, reader.last))
+                        kept.stage(KmsgPosition(boot_id, reader.last, booted_us))
                         await asyncio.sleep(0)
                     else:
                         with contextlib.suppress(TimeoutError):

@@ -12,7 +12,7 @@ from collectors.contract.topics import KERNEL_EVENTS
 from collectors.kernel import source
 from collectors.kernel.gpus import GpuMap, checked_map, read_gpus
 from collectors.kernel.intake import Intake
-from collectors.kernel.kmsg import KmsgGap, KmsgReader, KmsgRecord, read_record
+from collectors.kernel.kmsg import KmsgGap, KmsgReader, KmsgRecord, read_record, steady_boot_us
 from collectors.kernel.log import KernelLog
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
@@ -157,6 +157,10 @@ def test_the_first_start_takes_the_buffer_as_it_is() -> None:
     assert list(KmsgReader(buffer(RECORD % 900)).available()) == [read_record(RECORD % 900)]
 
 
+def test_the_time_of_boot_is_kept_until_the_clock_is_set() -> None:
+    assert [steady_boot_us(None, 7), steady_boot_us(7, 9), steady_boot_us(7, 200_000)] == [7, 7, 200_000]
+
+
 def test_kmsg_records_become_events_at_their_time() -> None:
     outlet = ListOutlet()
     log = KernelLog(cluster="c", this_node="n", now_us=lambda: 9, boot_us=lambda: 0)
@@ -200,3 +204,50 @@ def test_a_map_without_a_gpu_is_a_mistake(tmp_path: Path) -> None:
     file.write_text("index, name\n0, H100\n")
     with pytest.raises(SourceError, match="no line with a PCI address"):
         checked_map(file, lambda: 0)
+
+
+JOURNAL = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/asked"
+echo "2026-01-01T00:00:01.000001+0000 gpu-7 kernel: NVRM: Xid (PCI:0000:65:00): 13, x"
+case "$*" in *--follow*) ;; *) exit 0 ;; esac
+echo "2026-01-01T00:00:02.000002+0000 gpu-7 kernel: NVRM: Xid (PCI:0000:65:00): 31, x"
+case "$*" in *--since*) echo "2026-01-01T00:00:03.000003+0000 gpu-7 kernel: NVRM: Xid (PCI:0000:65:00): 45, x" ;; esac
+exec sleep 60
+"""
+
+
+@pytest.fixture
+def journal(state: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = state / "bin"
+    folder.mkdir()
+    (folder / "journalctl").write_text(JOURNAL)
+    (folder / "journalctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def test_the_journal_is_read_once(journal: Path) -> None:
+    outlet = ListOutlet()
+    assert source.once(options("--from", "journal"), outlet) == 1
+    assert [(e.node, e.code, e.ts_us) for e in outlet.of(KERNEL_EVENTS)] == [("gpu-7", 13, 1_767_225_601_000_001)]
+    assert (journal / "asked").read_text() == "--dmesg --no-pager --output=short-iso-precise\n"
+
+
+def test_the_journal_is_followed_from_the_last_event(journal: Path) -> None:
+    first, second = ListOutlet(), ListOutlet()
+    args = options("--from", "journal")
+
+    asyncio.run(while_serving(args, first, lambda: until(lambda: codes(first) == [13, 31])))
+    asyncio.run(while_serving(args, second, lambda: until(lambda: codes(second) == [45])))
+    assert (journal / "asked").read_text().splitlines() == [
+        "--dmesg --no-pager --output=short-iso-precise --follow --lines=all",
+        "--dmesg --no-pager --output=short-iso-precise --follow --since=@1767225602",
+    ]
+
+
+def test_a_journal_that_ends_says_why(journal: Path) -> None:
+    (journal / "journalctl").write_text("#!/bin/sh\necho 'No journal files were found.' >&2\nexit 1\n")
+    with pytest.raises(SourceError, match="No journal files were found"):
+        asyncio.run(source.serve(options("--from", "journal"), ListOutlet()))
+    with pytest.raises(SourceError, match="No journal files were found"):
+        source.once(options("--from", "journal"), ListOutlet())

@@ -91,3 +91,12 @@ def test_a_line_without_end_comes_in_pieces(tmp_path: Path) -> None:
     tail = Tail(file)
     assert texts(tail) == [(1, b"x" * (1 << 20))]
     assert texts(tail) == [(2, b"y"), (3, b"z")]
+
+
+def test_a_kept_position_of_another_file_of_the_same_length_is_known_by_the_head(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"one\n")
+    first = Tail(file)
+    first.read()
+    file.write_bytes(b"new\n")
+    assert texts(Tail(file, first.position)) == [(1, b"new")]
