@@ -58,7 +58,7 @@ def mfu_plot(start: datetime, end: datetime) -> dict[str, Any]:
         (r["job"], r["gpu_model"], r["gpus"], percent(share(r["model_flop"], r["peak_flop"])), r["reason"] or "")
         for r in rows
     ]
-    plot = figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %", None))
+    plot = figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %"))
     return {
         "mfu": dg.MetadataValue.md(png_markdown(plot, "MFU by job")),
         "jobs": dg.MetadataValue.md(table(("job", "GPU", "GPUs", "MFU", "not known because"), cells)),

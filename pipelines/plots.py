@@ -68,10 +68,8 @@ def stacked_buckets(hours: Sequence[datetime], gpus: Mapping[str, Sequence[float
     return draw
 
 
-def lines(
-    series: Mapping[str, tuple[Sequence[datetime], Sequence[float | None]]], unit: str, top: float | None
-) -> Draw:
-    """One line for each name; a None breaks its line."""
+def lines(series: Mapping[str, tuple[Sequence[datetime], Sequence[float | None]]], unit: str) -> Draw:
+    """One line for each name, from zero up; a None breaks its line."""
 
     def draw(axes: "Axes") -> None:
         for name, (times, values) in series.items():
@@ -84,7 +82,8 @@ def lines(
                 label=name,
             )
         axes.set_ylabel(unit)
-        axes.set_ylim(0, top)
+        highest = max((v for _, values in series.values() for v in values if v is not None), default=1.0)
+        axes.set_ylim(0, 1.12 * highest or 1.0)
         axes.grid(axis="y", alpha=0.25)
         _hours(axes)
         if series:
@@ -96,6 +95,6 @@ def lines(
 def _hours(axes: "Axes") -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

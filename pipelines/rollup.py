@@ -1,7 +1,7 @@
 """Rebuilding a partition: delete and insert in one transaction, so that running it twice changes nothing."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +111,16 @@ def rebuild(
         return transact(connection, work, place=place)
     finally:
         connection.close()
+
+
+def rebuild_day(day: date) -> None:
+    """Rebuild one UTC day of every rollup, in order: the inventory, its hours that are over, its sums."""
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    over = min(start + DAY, aligned(MFU_HOURLY, datetime.now(UTC)))
+    for rollup in ALL:
+        end = over if rollup.column == "hour" else start + DAY
+        if end > start:
+            rebuild(rollup, start, end)
 
 
 def _tables(connection: "Connection") -> set[str]:
