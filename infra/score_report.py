@@ -8,7 +8,7 @@ from infra.fleet.fault import KINDS
 from infra.scoreboard import Scoreboard, Verdict, by_detector
 
 FAULTS = ("scenario", "fault", "from", "verdict", "delay", "cause named", "pages")
-DETECTORS = ("detector", "faults", "found", "cause right", "false pages", "precision", "recall", "median", "p90")
+DETECTORS = ("detector", "faults", "found", "right", "false", "precision", "recall", "median", "p90")
 
 
 def document(boards: Sequence[Scoreboard]) -> str:
@@ -111,7 +111,7 @@ def detector_rows(boards: Sequence[Scoreboard]) -> list[tuple[str, ...]]:
 def verdict_word(verdict: Verdict) -> str:
     """In a word: what became of a fault."""
     if not verdict.fault.page:
-        return "quiet, as it should be" if verdict.good else "PAGED, should not"
+        return "quiet, rightly" if verdict.good else "PAGED wrongly"
     if verdict.found:
         return "found"
     if verdict.cause_right:
@@ -122,11 +122,9 @@ def verdict_word(verdict: Verdict) -> str:
 def table(boards: Sequence[Scoreboard], out: IO[str], wall_s: float) -> None:
     """Tables: with rich on a terminal, plain columns otherwise."""
     faults, detectors = fault_rows(boards), detector_rows(boards)
-    if out.isatty():
-        _rich(FAULTS, faults)
-        _rich(DETECTORS, detectors)
-    else:
-        out.write(_plain(FAULTS, faults) + "\n" + _plain(DETECTORS, detectors) + "\n")
+    for head, rows in ((FAULTS, faults), (DETECTORS, detectors)):
+        if not (out.isatty() and _rich(head, rows)):
+            out.write(_plain(head, rows) + "\n")
     for board in boards:
         for false in board.false_pages:
             incident = false.incident
@@ -157,16 +155,24 @@ def _plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _rich(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _rich(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """A coloured table, if the terminal is wide enough for it; False: nothing was printed."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(*head)
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in head:
+        shown.add_column(name, no_wrap=True)
     for row in rows:
         bad = any("MISSED" in cell or "PAGED" in cell for cell in row)
         shown.add_row(*map(escape, row), style="red" if bad else None)
-    Console().print(shown)
+    console = Console()
+    if console.measure(shown, options=console.options.update(width=1000)).maximum > console.width:
+        return False
+    console.print(shown)
+    return True
 
 
 def _seconds(value: float | None) -> str:

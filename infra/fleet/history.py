@@ -16,12 +16,13 @@ from collectors.contract.topics import (
     KERNEL_EVENTS,
 )
 from infra.fleet import kernel_log
+from infra.fleet.calendar import KernelLine
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.layout import Layout
 from infra.fleet.past_words import spoken
 from infra.fleet.scenario import JobPlan, Scenario
 from infra.fleet.virtual import Pair, gpu_scrape, kernel_reader, port_scrape, report
-from infra.fleet.world import KernelLine, World
+from infra.fleet.world import World
 
 DAY_S = 86_400.0
 HOUR_S = 3_600.0

@@ -12,6 +12,7 @@ from pathlib import Path
 from collectors.contract.errors import UserError
 from collectors.contract.job import JobEvent
 from infra.fleet import gnmi_server
+from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.exporter import Page
 from infra.fleet.folder import Folder
 from infra.fleet.gnmi_server import GnmiFleet
@@ -22,7 +23,7 @@ from infra.fleet.scenario import Scenario
 from infra.fleet.trainers import Trainers
 from infra.fleet.virtual import port_columns
 from infra.fleet.web import listen
-from infra.fleet.world import Happening, KernelLine, World
+from infra.fleet.world import World
 
 BOOTED_BEFORE_US = 40 * 86_400 * 1_000_000
 """How long the switches have been up."""

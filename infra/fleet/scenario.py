@@ -90,11 +90,12 @@ def parse(text: str, where: str, name: str) -> Scenario:
         raise ScenarioError(f"{where}: not TOML: {why}") from why
     top = Table(document, where, "", ScenarioError)
     fleet = top.table("fleet")
+    nodes = fleet.whole("nodes", 8, 1, 99)
     layout = Layout(
-        nodes=fleet.whole("nodes", 8, 1, 99),
+        nodes=nodes,
         gpus=fleet.whole("gpus", 8, 1, 16),
         switches=fleet.whole("switches", 4, 0, 64),
-        racks=fleet.whole("racks", 2, 1, 99),
+        racks=fleet.whole("racks", min(2, nodes), 1, 99),
         model=fleet.text("model", "NVIDIA H100 80GB HBM3"),
     )
     if layout.racks > layout.nodes:

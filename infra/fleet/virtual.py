@@ -22,12 +22,13 @@ from collectors.contract.topics import (
 )
 from collectors.kernel.log import KernelLog
 from infra.fleet import exporter, kernel_log
+from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
 from infra.fleet.job import Step, pid
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
 from infra.fleet.port import COUNTERS
 from infra.fleet.scenario import Scenario
-from infra.fleet.world import Happening, KernelLine, World
+from infra.fleet.world import World
 
 Pair = tuple[Topic[Any], Message]
 DEFAULT_START_US = 1_790_000_000_000_000

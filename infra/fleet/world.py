@@ -1,16 +1,14 @@
 """The fleet in time: GPUs, ports and jobs moved on together, and what is to be seen of them."""
 
-import heapq
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 from msgspec import structs
 
-from collectors.contract.job import JobEvent
 from infra.fleet import kernel_log
+from infra.fleet.calendar import FAULTS_FIRST, THEN_JOBS, THEN_TICKS, Calendar, Happening, KernelLine
 from infra.fleet.fault import Fault
 from infra.fleet.gpu import CALM, IDLE, Gpu, Stress
 from infra.fleet.job import ALGBW_GBS, TRANSFER_SHARE, Job, Member, RankStress, Step, pid
@@ -20,22 +18,10 @@ from infra.fleet.port import Port
 from infra.fleet.run import Run
 from infra.fleet.scenario import Scenario
 
-
-@dataclass(frozen=True, slots=True)
-class KernelLine:
-    """A line in a node's kernel log."""
-
-    ts_us: int
-    node: str
-    text: str
-
-
-Happening = Step | KernelLine | JobEvent
 LINE_US = 150
 """Between two lines of one burst in the kernel log."""
 DEATH_S = 2.0
 """From the death of a rank to the end of its job's other processes."""
-FAULTS_FIRST, THEN_JOBS, THEN_TICKS = 0, 1, 2
 
 
 class World:
@@ -57,30 +43,28 @@ class World:
         self._run_of: dict[str, Run] = {}
         self._rack_of = {node: rack for rack, nodes in self.layout.rack_nodes.items() for node in nodes}
         self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
-        self._queue: list[tuple[int, int, int, Callable[[], Iterator[Happening]]]] = []
-        self._order = 0
+        self._calendar = Calendar()
         for fault in scenario.faults:
             self._by_target[fault.target].append(fault)
-            self._at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
+            self._calendar.at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
             if fault.kind == "gpu_lost" and fault.to_s < scenario.seconds:
-                self._at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
+                self._calendar.at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
         for plan in scenario.jobs:
             run = self.runs[plan.name]
-            self._at(self._us(plan.start_s), THEN_JOBS, partial(self._begin, run))
+            self._calendar.at(self._us(plan.start_s), THEN_JOBS, partial(self._begin, run))
             if plan.end_s < math.inf:
-                self._at(self._us(plan.end_s), THEN_JOBS, partial(self._finish, run))
-        self._at(start_us, THEN_TICKS, self._tick)
+                self._calendar.at(self._us(plan.end_s), THEN_JOBS, partial(self._finish, run))
+        self._calendar.at(start_us, THEN_TICKS, self._tick)
 
     def next_us(self) -> int:
         """When something happens next."""
-        return self._queue[0][0]
+        return self._calendar.next_us()
 
     def advance(self, to_us: int) -> list[Happening]:
         """Let time go on to `to_us`, inclusive; what happened, in order."""
         out: list[Happening] = []
-        while self._queue[0][0] <= to_us:
-            at, _, _, act = heapq.heappop(self._queue)
-            self.now_us = at
+        while self._calendar.next_us() <= to_us:
+            self.now_us, act = self._calendar.take()
             out.extend(act())
         self.now_us = max(self.now_us, to_us)
         return out
@@ -100,10 +84,6 @@ class World:
     @property
     def _now_s(self) -> float:
         return (self.now_us - self.start_us) / 1e6
-
-    def _at(self, us: int, rank: int, act: Callable[[], Iterator[Happening]]) -> None:
-        self._order += 1
-        heapq.heappush(self._queue, (us, rank, self._order, act))
 
     def _active(self, target: str, before_s: float = 0.0) -> list[Fault]:
         faults = self._by_target.get(target)
@@ -125,7 +105,7 @@ class World:
             rate = self._rate(cable.gpu)
             faults = self._active(name, dt_s)
             self.ports[name].tick(dt_s, rate, sum(f.size for f in faults) if faults and rate > 0.0 else 0.0)
-        self._at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
+        self._calendar.at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
 
     def _rate(self, slot: GpuSlot) -> float:
@@ -190,7 +170,7 @@ class World:
         spread = sum(f.size for f in self._active(run.plan.name) if f.kind == "data_imbalance")
         step = job.step(run.next_step, self.now_us, lambda member: self._rank_stress(run, member), spread)
         run.flight = step
-        self._at(step.end_us, THEN_JOBS, partial(self._land, run, step))
+        self._calendar.at(step.end_us, THEN_JOBS, partial(self._land, run, step))
 
     def _land(self, run: Run, step: Step) -> Iterator[Happening]:
         """A step's end; a hang holds it up, a dead attempt has none."""
@@ -204,7 +184,7 @@ class World:
                 late_s = until - self._now_s
                 step.step_s = round(step.step_s + late_s, 6)
                 step.wait_s = [round(wait + late_s, 6) for wait in step.wait_s]
-                self._at(step.end_us, THEN_JOBS, partial(self._land, run, step))
+                self._calendar.at(step.end_us, THEN_JOBS, partial(self._land, run, step))
             return
         run.hung = False
         run.next_step = step.number + 1
@@ -219,8 +199,8 @@ class World:
             return
         run.reason = reason
         run.flight = None
-        self._at(self.now_us + round(DEATH_S * 1e6), THEN_JOBS, partial(self._die, run))
-        self._at(self.now_us + round(run.plan.restart_s * 1e6), THEN_JOBS, partial(self._begin, run))
+        self._calendar.at(self.now_us + round(DEATH_S * 1e6), THEN_JOBS, partial(self._die, run))
+        self._calendar.at(self.now_us + round(run.plan.restart_s * 1e6), THEN_JOBS, partial(self._begin, run))
 
     def _die(self, run: Run) -> Iterator[Happening]:
         """The attempt's processes end."""
@@ -250,7 +230,7 @@ class World:
             self.gpus[slot.name].xid = 45
         for place, text in enumerate(texts):
             said = KernelLine(self.now_us + LINE_US * place, slot.node, text)
-            self._at(said.ts_us, FAULTS_FIRST, partial(_say, said))
+            self._calendar.at(said.ts_us, FAULTS_FIRST, partial(_say, said))
         if fault.kind in ("gpu_lost", "ecc_uncorrectable") and run is not None and row is not None:
             self._kill(run, f"{fault.name}: a rank died")
         return iter(())

@@ -138,7 +138,7 @@ def test_paging_what_must_not_page_is_false_and_says_so() -> None:
     app = incident("c", 12, gpu("node-02/0"), "xid_13", detector="xid", severity="warning")
     seen = board(THROTTLE, DROP, app)
     assert [f.because for f in seen.false_pages] == ["xid 13 node-02/0 must not page"]
-    assert verdict_word(seen.verdicts[2]) == "PAGED, should not"
+    assert verdict_word(seen.verdicts[2]) == "PAGED wrongly"
 
 
 def test_information_is_no_page() -> None:
