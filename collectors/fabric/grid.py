@@ -128,10 +128,11 @@ class Grid:
     def _epoch(self) -> str:
         """Changes when the device boots or its counters are cleared, where it tells."""
         parts = []
-        for canonical, cells in self._markers.items():
+        for canonical, short in _MARKERS.items():
+            cells = self._markers.get(canonical, ())
             known = [cell.value for cell in cells if isinstance(cell.value, int)]
             if known:
-                parts.append(f"{_MARKERS[canonical]}:{max(known)}")
+                parts.append(f"{short}:{max(known)}")
         return "/".join(parts)
 
     def _present_ports(self) -> list[Port]:

@@ -164,6 +164,8 @@ class Decoder:
                 raw = read_json(update.value.value)
         except ValueForm as why:
             self._grid.errors[str(self._path(prefix, update.path))] = str(why)
+            if cell is not None:
+                self._put(cell, None, stamp)
             return
         if is_container(raw):
             container = self._containers.get((prefix, update.path))

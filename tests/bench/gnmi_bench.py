@@ -262,12 +262,12 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Print one row a shape."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = parser.parse_args(argv or [])
     if args.serve:
         asyncio.run(serve_shape(next(s for s in SHAPES if s.name == args.serve)))
         return
@@ -281,4 +281,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,0 +1,100 @@
+"""Cells, rows and columns of one device."""
+
+from collectors.fabric.grid import Grid
+from collectors.fabric.series import Every, Series, Site
+from collectors.fabric.vocabulary import counter_table
+
+OCTETS = counter_table("openconfig").find("/interfaces/interface/state/counters/in-octets")
+SECOND = 1_000_000
+
+
+def octets(row: str, every: Every = Every()) -> Series:  # noqa: B008
+    return Series(row, "/interfaces/interface/state/counters/in-octets", counter=OCTETS, every=every)
+
+
+def put(grid: Grid, series: Series, value: int | str) -> None:
+    grid.put(grid.cell(series), value, (1, grid.round))
+
+
+def test_rows_stand_in_natural_order() -> None:
+    grid = Grid(site=Site())
+    for row in ("Ethernet10", "Ethernet9", "Ethernet2/1"):
+        put(grid, octets(row), 1)
+    scrape = grid.cut("leaf", 1, cluster="c")
+    assert [port.name for port in scrape.ports] == ["Ethernet2/1", "Ethernet9", "Ethernet10"]
+
+
+def test_a_value_that_a_row_never_had_is_none_and_zero_is_zero() -> None:
+    grid = Grid(site=Site())
+    put(grid, octets("a"), 0)
+    put(grid, Series("b", "/x"), "text")
+    scrape = grid.cut("leaf", 1, cluster="c")
+    assert (scrape.columns, scrape.named) == ({"port_rx_bytes": [0, None]}, {"/x": [None, "text"]})
+
+
+def test_a_value_that_stays_away_three_rounds_is_no_longer_known() -> None:
+    grid = Grid(site=Site(), interval_us=SECOND)
+    sampled, silent = octets("a", Every(SECOND)), octets("b", Every(SECOND))
+    put(grid, silent, 7)
+    seen = []
+    for _ in range(5):
+        put(grid, sampled, 1)
+        seen.append(grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"][1])
+    assert seen == [7, 7, 7, 7, None]
+
+
+def test_a_value_told_on_change_stays_known() -> None:
+    grid = Grid(site=Site(), interval_us=SECOND)
+    put(grid, octets("a"), 7)
+    assert [grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"] for _ in range(9)] == [[7]] * 9
+
+
+def test_a_slow_counter_says_how_often_it_is_renewed() -> None:
+    grid = Grid(site=Site(), interval_us=SECOND)
+    put(grid, octets("a", Every(SECOND, 10 * SECOND)), 7)
+    assert grid.cut("leaf", 1, cluster="c").forms["port_rx_bytes"].refresh_us == 10 * SECOND
+
+
+def test_a_value_that_cannot_be_read_is_none_and_said_so_once() -> None:
+    grid = Grid(site=Site())
+    put(grid, octets("a"), "N/A")
+    scrape, after = grid.cut("leaf", 1, cluster="c"), grid.cut("leaf", 1, cluster="c")
+    assert (scrape.columns, list(scrape.errors), after.errors) == ({"port_rx_bytes": [None]}, ["port_rx_bytes"], {})
+
+
+def test_of_twins_the_best_ranked_stands_in_the_column_and_nothing_is_added() -> None:
+    table = counter_table("openconfig").exact
+    root = "/interfaces/interface/ethernet/state/"
+    grid = Grid(site=Site(), keep_ignored=True)
+    for leaf, speed in (("negotiated-port-speed", "SPEED_100GB"), ("port-speed", "SPEED_400GB")):
+        put(grid, Series("a", root + leaf, counter=table[root + leaf]), speed)
+    scrape = grid.cut("leaf", 1, cluster="c")
+    assert scrape.named == {"port_speed_id": ["SPEED_400GB"], root + "negotiated-port-speed": ["SPEED_100GB"]}
+    assert scrape.ports[0].speed_gbps == 400.0
+
+
+def test_ports_carry_the_lossless_priorities_and_parts_do_not() -> None:
+    grid = Grid(site=Site(lossless=(3, 4)))
+    put(grid, octets("Ethernet1"), 1)
+    put(grid, Series("component:CM-1", "/x"), 1)
+    scrape = grid.cut("leaf", 1, cluster="c")
+    assert [(port.name, port.lossless) for port in scrape.ports] == [("Ethernet1", [3, 4]), ("component:CM-1", None)]
+
+
+def test_a_port_that_goes_down_is_told_without_a_new_layout() -> None:
+    grid = Grid(site=Site())
+    state = counter_table("openconfig").find("/interfaces/interface/state/oper-status")
+    series = Series("a", "/interfaces/interface/state/oper-status", counter=state)
+    put(grid, series, "UP")
+    first = grid.cut("leaf", 1, cluster="c")
+    put(grid, series, "DOWN")
+    second = grid.cut("leaf", 1, cluster="c")
+    assert [first.ports[0].oper_up, second.ports[0].oper_up] == [True, False]
+
+
+def test_a_dropped_row_is_gone() -> None:
+    grid = Grid(site=Site())
+    put(grid, octets("a"), 1)
+    put(grid, octets("b"), 2)
+    assert grid.drop(lambda series: series.row == "a") == 1
+    assert grid.cut("leaf", 1, cluster="c").columns == {"port_rx_bytes": [2]}
