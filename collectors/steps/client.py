@@ -126,6 +126,12 @@ class Run:
         except TROUBLE:
             self._courier.lose()
 
+    def waits(self) -> None:
+        """The rest of the open `compute()` is waiting; for a hook on the gradient that comes last."""
+        step = self._open
+        if step is not None and step.open is not None:
+            step.open.waits()
+
     def begun(self, step: Step | None) -> None:
         """A step calls this; users do not."""
         self._open = step

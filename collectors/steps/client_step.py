@@ -80,6 +80,7 @@ class Step:
     cpu_s: float | None = None
     checkpoint_s: float | None = None
     pairs: Sequence[tuple[str, Any, Any]] = ()
+    open: "Span | None" = None
 
     def __init__(self, step: int, phase: str, owner: StepOwner) -> None:
         self.step = step
@@ -148,15 +149,24 @@ class Span:
         self._name = name
 
     def __enter__(self) -> None:
+        self._step.open = self
         self._timer = None if self._name == "data_s" else self._step.timers.mark()
         self._began_s = time.perf_counter()
 
     def __exit__(self, kind: type[BaseException] | None, why: BaseException | None, _: TracebackType | None) -> None:
         step = self._step
+        step.open = None
         if self._timer is None:
             step.seconds[self._name] = step.seconds.get(self._name, 0.0) + time.perf_counter() - self._began_s
         elif (end := step.timers.mark()) is not None:
             step.pairs = (*step.pairs, (self._name, self._timer, end))
+
+    def waits(self) -> None:
+        """The own work is over: what is left of the span is waiting."""
+        if self._name == "compute_s":
+            self.__exit__(None, None, None)
+            self._name = "wait_s"
+            self.__enter__()
 
 
 class Phase:

@@ -89,6 +89,23 @@ def test_a_step_measures_its_parts(ear: Ear) -> None:
     one.end()
 
 
+def test_the_rest_of_a_span_may_turn_into_waiting(ear: Ear) -> None:
+    Timer.done = True
+    one = run(ear.path, event=Timer)
+    one.waits()
+    with one.step(1) as s:
+        with s.compute():
+            Timer.clock += 2.0
+            one.waits()
+            one.waits()
+            Timer.clock += 5.0
+        with s.compute():
+            pass
+    found = ear.next("step")
+    assert (found["compute_s"], found["wait_s"]) == (4.0, 6.0)
+    one.end()
+
+
 def test_a_step_that_fails_is_not_reported_and_the_error_goes_on(ear: Ear) -> None:
     one = run(ear.path)
     with pytest.raises(ZeroDivisionError), one.step(1):
