@@ -43,6 +43,10 @@ class Bank:
         """What the detectors read, each topic once."""
         return list({t.name: t for d in self.detectors for t in d.topics}.values())
 
+    def readers(self, topic: Topic[Any]) -> Sequence[Detector[Any]]:
+        """The detectors that read a topic."""
+        return self._readers.get(topic.name, ())
+
     def feed(self, topic: Topic[Any], message: Message) -> list[Finding]:
         """Hand a message to every detector that reads its topic."""
         if topic.compacted:
@@ -53,7 +57,8 @@ class Bank:
         for detector in self._readers.get(topic.name, ()):
             slot = self.slots.get((detector.name, key))
             if slot is None:
-                slot = self._open(detector, key, out)
+                slot = self.put(detector, key, detector.fresh())
+                out += self.catch_up(slot)
             slot.state, found = detector.step(slot.state, (message,))
             if ts_us > slot.latest_us:
                 slot.latest_us = ts_us
@@ -76,14 +81,15 @@ class Bank:
         slot = self.slots[(detector.name, key)] = Slot(detector, key, state)
         return slot
 
-    def _open(self, detector: Detector[Any], key: str, out: list[Finding]) -> Slot:
-        slot = self.put(detector, key, detector.fresh())
-        for topic in detector.topics:
-            told = self._told.get(topic.name, {}).get(key) if topic.compacted else None
+    def catch_up(self, slot: Slot) -> list[Finding]:
+        """Tell a state that is new here the last of what was told."""
+        out: list[Finding] = []
+        for topic in slot.detector.topics:
+            told = self._told.get(topic.name, {}).get(slot.key) if topic.compacted else None
             if told is not None:
-                slot.state, found = detector.step(slot.state, (told,))
+                slot.state, found = slot.detector.step(slot.state, (told,))
                 out += found
-        return slot
+        return out
 
     def _tell(self, topic: Topic[Any], message: Message) -> list[Finding]:
         out: list[Finding] = []

@@ -327,8 +327,11 @@ class Correlator:
     def _tell(self, state: CorrelatorState, case: Case, ts_us: int) -> list[Incident]:
         """What an edge brings at once: a hardware cause, a new cause, a graver severity, an end by folding."""
         if case.told is None:
-            due = ts_us >= case.due_us and case.closed_us is None
-            return self._say(state, case, "opened", ts_us) if due else []
+            # A symptom is told by a tick: while a backlog is read, its cause may come right behind it.
+            hardware = case.closed_us is None and case.root in state.members
+            if not hardware or level(state.members[case.root].finding, self.world) < SYMPTOM:
+                return []
+            return self._say(state, case, "opened", ts_us)
         if case.id in state.folded:
             return self._folded(state, case, ts_us)
         if case.closed_us is not None:

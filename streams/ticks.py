@@ -27,3 +27,78 @@ class EventClock:
         while self.now_us + step <= ts_us:
             self.now_us += step
             yield self.now_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerClockLimits:
+    """Starting points of ours."""
+
+    behind_us: int = S
+    """How far the tick stays behind the wall clock, for messages on their way."""
+    hiccup_us: int = 3 * S
+    """A broker that did not answer for less than this was not away."""
+    hold_us: int = 30 * S
+    """After an outage the collectors reconnect (librdkafka waits up to 10 s) and empty their spools, ..."""
+    most_hold_us: int = 300 * S
+    """... which takes as long as the outage did, up to this."""
+
+
+@dataclass(slots=True)
+class WorkerClock:
+    """The time that a live worker may tell its detectors.
+
+    While Kafka is away, and while the collectors catch up afterwards, time stands still: what was not
+    delivered is not silence. Otherwise the wall clock, a little behind.
+    """
+
+    limits: WorkerClockLimits = WorkerClockLimits()
+    _heard_us: int | None = None
+    _frozen_us: int | None = None
+    _hold_until_us: int = 0
+    _away: bool = False
+
+    def missed(self, now_us: int) -> None:
+        """The broker did not answer."""
+        if self._heard_us is not None and now_us - self._heard_us >= self.limits.hiccup_us and not self._away:
+            self._away = True
+            if self._frozen_us is None:
+                self._frozen_us = self._heard_us - self.limits.behind_us
+
+    def heard(self, now_us: int) -> None:
+        """The broker answered."""
+        if self._away and self._heard_us is not None:
+            outage = now_us - self._heard_us
+            hold = max(self.limits.hold_us, min(outage, self.limits.most_hold_us))
+            self._hold_until_us = max(self._hold_until_us, now_us + hold)
+            self._away = False
+        self._heard_us = now_us
+
+    def now(self, now_us: int) -> int | None:
+        """What to tell; None: nothing is known yet."""
+        if self._heard_us is None:
+            return None
+        if self._frozen_us is not None:
+            if self._away or now_us < self._hold_until_us:
+                return self._frozen_us
+            self._frozen_us = None
+        return min(now_us, self._heard_us + self.limits.hiccup_us) - self.limits.behind_us
+
+
+@dataclass(slots=True)
+class Reached:
+    """How far a partition group was read: next offsets and the time of the last message of each topic."""
+
+    next: dict[str, int]
+    seen_us: dict[str, int]
+
+    def time(self, ends: dict[str, int], clock_us: int) -> int | None:
+        """The clock when everything up to `ends` was read, else the time of the topic that lags most.
+
+        None: a topic that lags has not been read at all.
+        """
+        lagging = [topic for topic, end in ends.items() if self.next.get(topic, 0) < end]
+        if not lagging:
+            return clock_us
+        times = [self.seen_us.get(topic) for topic in lagging]
+        known = [t for t in times if t is not None]
+        return min(*known, clock_us) if len(known) == len(times) else None

@@ -1,6 +1,6 @@
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.topics import GPU_SCRAPES, JOB_PLACEMENTS
-from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH
+from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, Incident
 from streams.pipeline import Pipeline
 from tests.streams.toy import HotDetector, scrape
 
@@ -25,7 +25,7 @@ def test_a_placement_makes_the_incident_critical() -> None:
     placed = JobEvent(ts_us=T0, job="train", kind="placed", placement=[Placement(rank=0, node="n1", gpu_uuid="n1-0")])
     pipeline.feed(JOB_PLACEMENTS, placed)
     out = pipeline.feed(GPU_SCRAPES, scrape("n1", T0 + S, [95.0]))
-    assert [m.severity for t, m in out if t is INCIDENTS] == ["critical"]
+    assert [m.severity for _, m in out if isinstance(m, Incident)] == ["critical"]
 
 
 def test_ticks_end_a_cleared_incident() -> None:
@@ -33,4 +33,4 @@ def test_ticks_end_a_cleared_incident() -> None:
     pipeline.feed(GPU_SCRAPES, scrape("n1", T0, [95.0]))
     pipeline.feed(GPU_SCRAPES, scrape("n1", T0 + 10 * S, [60.0]))
     out = pipeline.tick(T0 + 71 * S)
-    assert [(m.state, m.cleared_us) for t, m in out if t is INCIDENTS] == [("cleared", T0 + 10 * S)]
+    assert [(m.state, m.cleared_us) for _, m in out if isinstance(m, Incident)] == [("cleared", T0 + 10 * S)]

@@ -20,7 +20,7 @@ COOL = [scrape("n2", T0 + i * S + 500_000, [61.0]) for i in range(10)]
 def findings(*files: list[bytes]) -> tuple[list[tuple[str, str]], Recording]:
     recording = Recording([(f"f{i}", lines) for i, lines in enumerate(files)])
     out = replay(recording.messages(), Pipeline([HotDetector()]))
-    found = [(m.state, finding_key(m)) for _, m in out if isinstance(m, Finding)]
+    found = [(str(m.state), finding_key(m)) for _, m in out if isinstance(m, Finding)]
     return found, recording
 
 

@@ -1,0 +1,199 @@
+"""The detectors of one worker: states by partition, what is kept of them, and the time they are told."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aiokafka import TopicPartition
+
+from collectors.contract.fabric import PortScrape
+from collectors.contract.gpu import GpuScrape
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from streams.bank import Bank, Slot
+from streams.client import Clients
+from streams.contract import FINDINGS, Finding
+from streams.metrics import Metrics
+from streams.outbox import Outbox
+from streams.tables import KeptTable
+from streams.ticks import Reached
+from streams.warmup import last_minutes, published
+from streams.world import World
+
+log = logging.getLogger("lockstep.stream")
+
+SWEEP_S = 30.0
+"""How often what has no finding (baselines) is compared with what was kept."""
+IDLE_US = 6 * 3_600_000_000
+"""A state that keeps nothing and heard nothing for so long is dropped."""
+
+
+@dataclass(slots=True)
+class Group:
+    """What a worker holds of one partition number, over all topics that the detectors read."""
+
+    reached: Reached = field(default_factory=lambda: Reached({}, {}))
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the states are rebuilt, or when the partition went to another worker."""
+    slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
+    kept: dict[str, bytes | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Judge:
+    """Feeds the bank from Kafka. One detector, one key, one partition: so says the common partitioner."""
+
+    bank: Bank
+    world: World
+    table: KeptTable
+    outbox: Outbox
+    clients: Clients
+    metrics: Metrics
+    group_id: str
+    topics: Mapping[str, Topic[Any]]
+    groups: dict[int, Group] = field(default_factory=dict)
+
+    def assign(self, partitions: set[int]) -> None:
+        """The worker now owns these partition numbers; what it held of others is dropped."""
+        for gone in set(self.groups) - partitions:
+            group = self.groups.pop(gone)
+            group.ready.set()
+            for name in group.slots:
+                self.bank.slots.pop(name, None)
+        for new in partitions - set(self.groups):
+            self.groups[new] = Group()
+
+    async def ready(self, partition: int) -> bool:
+        """Wait until a partition's states are rebuilt; False: it went to another worker."""
+        while (group := self.groups.get(partition)) is not None:
+            if group.ready.is_set():
+                return True
+            await group.ready.wait()
+        return False
+
+    def take(self, topic: Topic[Any], partition: int, offset: int, message: Message) -> list[Finding]:
+        """Judge one message of a warm partition."""
+        group = self.groups[partition]
+        found = self.bank.feed(topic, message)
+        self._own(group, topic, message)
+        group.reached.next[topic.name] = offset + 1
+        group.reached.seen_us[topic.name] = message.ts_us
+        self.world.learn(message)
+        return found
+
+    def skip(self, topic: Topic[Any], partition: int, offset: int) -> None:
+        """A message that says nothing was read."""
+        self.groups[partition].reached.next[topic.name] = offset + 1
+
+    async def publish(self, partition: int, findings: list[Finding]) -> None:
+        """Findings first, acknowledged; then what the detectors must remember of them."""
+        await self.outbox.send([(FINDINGS, f) for f in findings])
+        now = time.time()
+        for finding in findings:
+            self.metrics.delay.observe(max(0.0, now - finding.ts_us / 1e6))
+        if partition in self.groups:
+            await self.keep(partition)
+
+    async def keep(self, partition: int) -> None:
+        """Write what changed of the states of a partition."""
+        group = self.groups[partition]
+        rows: dict[str, bytes | None] = {}
+        for (detector, key), slot in group.slots.items():
+            name = f"{detector}|{key}"
+            kept = slot.detector.keep(slot.state)
+            if group.kept.get(name) != kept:
+                rows[name] = kept
+        if rows:
+            group.kept.update(rows)
+            await self.table.write(partition, rows)
+
+    async def keep_all(self) -> None:
+        """For the sweep and the orderly end."""
+        for partition in list(self.groups):
+            if partition in self.groups and self.groups[partition].ready.is_set():
+                await self.keep(partition)
+
+    async def tick(self, partition: int, ts_us: int) -> None:
+        """Tell the time to the states of a warm partition."""
+        group = self.groups[partition]
+        findings = self.bank.tick(ts_us, group.slots.values())
+        if findings:
+            await self.publish(partition, findings)
+
+    async def told(self, topic: Topic[Any], message: Message) -> None:
+        """A placement or cable, read by every worker."""
+        findings = self.bank.feed(topic, message)
+        if findings:
+            await self.outbox.send([(FINDINGS, f) for f in findings])
+
+    def forget_idle(self, now_us: int) -> None:
+        """Drop states of what left the fleet."""
+        for group in self.groups.values():
+            for name, slot in list(group.slots.items()):
+                if now_us - slot.latest_us > IDLE_US and slot.detector.keep(slot.state) is None:
+                    del group.slots[name]
+                    self.bank.slots.pop(name, None)
+        self.metrics.states.set(len(self.bank.slots))
+
+    async def warm(self) -> None:
+        """Rebuild the states of new partitions: what was kept, then the last minutes, findings off."""
+        cold = {p: g for p, g in self.groups.items() if not g.ready.is_set()}
+        if not cold:
+            return
+        began = time.monotonic()
+        for partition, group in cold.items():
+            self._restore(group, partition)
+        committed = await self.clients.committed(self.group_id)
+        ends = {
+            TopicPartition(topic, partition): committed[(topic, partition)]
+            for topic in self.topics
+            for partition in cold
+            if (topic, partition) in committed
+        }
+        messages, since_ms = await last_minutes(self.clients, self.topics, ends)
+        whole = len(ends) < len(cold) * len(self.topics)
+        self.outbox.remember(await published(self.clients, 0 if whole or since_ms is None else since_ms))
+        for partition, topic, message in messages:
+            self.bank.feed(topic, message)
+            self._own(cold[partition], topic, message)
+            self.world.learn(message)
+            cold[partition].reached.seen_us[topic.name] = message.ts_us
+        for tp, end in ends.items():
+            cold[tp.partition].reached.next[tp.topic] = end
+        for group in cold.values():
+            group.ready.set()
+        log.info("%d partitions warm: %d messages, %.1f s", len(cold), len(messages), time.monotonic() - began)
+
+    def count(self, topic: str, message: Message) -> None:
+        """For the metrics."""
+        self.metrics.messages.labels(topic).inc()
+        if isinstance(message, (GpuScrape, PortScrape)):
+            width = len(message.gpus) if isinstance(message, GpuScrape) else len(message.ports)
+            self.metrics.samples.labels(topic).inc(width * len(message.columns))
+
+    def _restore(self, group: Group, partition: int) -> None:
+        by_name = {d.name: d for d in self.bank.detectors}
+        for row, raw in self.table.rows(partition).items():
+            name, _, key = row.partition("|")
+            detector = by_name.get(name)
+            if detector is None:
+                continue
+            try:
+                state = detector.restore(raw)
+            except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as why:
+                log.warning("%s: what was kept of %s cannot be read, starting afresh: %s", name, key, why)
+                continue
+            slot = group.slots[(name, key)] = self.bank.put(detector, key, state)
+            self.bank.catch_up(slot)
+            group.kept[row] = raw
+
+    def _own(self, group: Group, topic: Topic[Any], message: Message) -> None:
+        key = topic.key(message)
+        for detector in self.bank.readers(topic):
+            name = (detector.name, key)
+            if name not in group.slots:
+                group.slots[name] = self.bank.slots[name]
