@@ -33,12 +33,14 @@ from streams.detectors.straggler_steps import OpenStep
 from streams.detectors.straggler_verdicts import (
     Candidate,
     follow,
+    forget_settled,
     look,
     look_alone,
     moved,
     open_candidates,
     release,
     settle,
+    worsen,
 )
 
 ENDED_GRACE_US = 600_000_000
@@ -196,11 +198,14 @@ class StragglerDetector:
         remember_time(limits, state, number, step)
         remember_stages(state, own)
         if muted:
+            forget_settled(state, number)
             return []
         found += look_alone(limits, state, alone)
-        out += settle(limits, state, ts_us)
+        out += settle(limits, state, number, ts_us)
         out += open_candidates(limits, state, found, number, ts_us)
         out += regression(limits, state, number, ts_us)
+        if state.kept.suspects and state.judged % limits.shift_steps == 0:
+            out += worsen(limits, state, ts_us)
         if state.judged % limits.settled_steps == 0:
             out += imbalance(limits, state, ts_us)
         return out + quality(limits, state, step, whole, ts_us)

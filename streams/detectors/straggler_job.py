@@ -197,6 +197,9 @@ def _data_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) 
         steps = list(group.steps)[-limits.settled_steps :]
         if len(group.ranks) < 4 or len(steps) < limits.settled_steps:
             continue
+        if any(rank in state.kept.suspects for rank in group.ranks):
+            quiet = False
+            continue
         noise = _noise(limits, steps)
         quiet = quiet and noise < limits.data_noise / 2
         top = Counter(max(step, key=step.__getitem__) for step in steps)

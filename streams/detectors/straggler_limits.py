@@ -68,6 +68,8 @@ class StragglerLimits:
     """... and an imbalance of the data is not: noise above this, and the slowest rank changes."""
     data_share: float = 0.34
     """No rank may be the slowest in more of the steps, else it is not the data."""
+    worse: float = 2.0
+    """An open slow-down speaks again when its excess has grown by this."""
     host_ranks: int = 2
     """Slow ranks of one node that make the node the suspect."""
 

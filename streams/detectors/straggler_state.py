@@ -38,6 +38,8 @@ class Kept(Struct):
     """ln(step time) before the job slowed as a whole; None: it has not."""
     regression_since: int = -1
     suspects: dict[int, Suspect] = kept_field(default_factory=dict)
+    settled: dict[int, int] = kept_field(default_factory=dict)
+    """Rank -> the step in which it recovered, while that is recent."""
     episodes: Episodes = kept_field(default_factory=Episodes)
 
 
@@ -87,6 +89,7 @@ class StragglerState:
         self.kept.ended_us = None
         self.kept.regression_since = -1
         self.kept.suspects = {r: structs.replace(s, since=-1) for r, s in self.kept.suspects.items()}
+        self.kept.settled = {}
         self.since_open.clear()
         self.times_since.clear()
         now_us = self.steps.now_us

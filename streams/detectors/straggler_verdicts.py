@@ -17,6 +17,7 @@ from streams.detectors.straggler_groups import PeerGroup
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_state import StragglerState, Suspect
 from streams.detectors.straggler_statistic import level_shift, median, slow_window
+from streams.episodes import Damping
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,30 @@ def follow(limits: StragglerLimits, state: StragglerState, group: PeerGroup, num
         state.since_open[rank] = [*state.since_open.get(rank, []), x][-limits.settled_steps :]
 
 
-def settle(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[Finding]:
-    """Close what the steps since it opened show to be over."""
+def worsen(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[Finding]:
+    """Say it again when an open slow-down has doubled: what it costs follows from the factor, and three steps of a
+    GPU that is only beginning to throttle tell too little."""
+    out: list[Finding] = []
+    for group in state.groups:
+        for rank in group.ranks:
+            suspect, series = state.kept.suspects.get(rank), state.since_open.get(rank, [])
+            if suspect is None or not suspect.sure or len(series) < limits.shift_steps:
+                continue
+            factor = math.exp(median(series[-limits.shift_steps :]))
+            told = state.kept.episodes.open.get(f"rank/{rank}")
+            if told is None or told.value is None or factor - 1 < limits.worse * (told.value - 1):
+                continue
+            now = Candidate(rank, factor, limits.shift_steps, None, group, suspect.base)
+            finding = _rank(limits, state, now, ts_us)
+            out += _told(state.kept.episodes.report(f"rank/{rank}", finding, Damping(growth=1.0)))
+    return out
+
+
+def settle(limits: StragglerLimits, state: StragglerState, number: int, ts_us: int) -> list[Finding]:
+    """Close, in step `number`, what the steps since it opened show to be over.
+
+    The slow steps are then forgotten: within a long window they would accuse a rank that has recovered.
+    """
     out: list[Finding] = []
     for rank, series in sorted(state.since_open.items()):
         if len(series) < limits.settled_steps or median(series) >= math.log(limits.settled):
@@ -111,7 +134,18 @@ def settle(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[F
             unit="ratio",
         )
         out += release(state, rank, ts_us, f"rank {rank} of {state.job} keeps up with its peers", [told])
+        horizon = number - 2 * max(limits.windows)
+        state.kept.settled = {r: s for r, s in state.kept.settled.items() if s > horizon} | {rank: number}
+    forget_settled(state, number)
     return out
+
+
+def forget_settled(state: StragglerState, number: int) -> None:
+    """Drop the ratios of ranks up to the step in which they recovered; also when these steps are read back."""
+    for rank, step in state.kept.settled.items():
+        if number <= step:
+            for group in state.groups:
+                group.ratios.get(rank, []).clear()
 
 
 def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence: list[Evidence]) -> list[Finding]:
@@ -119,9 +153,9 @@ def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence
     suspect = state.kept.suspects.pop(rank)
     state.since_open.pop(rank, None)
     name = f"rank/{rank}" if suspect.sure else f"pair/{rank}"
-    out = _gone(state.kept.episodes.clear(name, ts_us, summary, evidence))
+    out = _told(state.kept.episodes.clear(name, ts_us, summary, evidence))
     if suspect.node is not None and all(s.node != suspect.node for s in state.kept.suspects.values() if s.sure):
-        out += _gone(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, summary, evidence))
+        out += _told(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, summary, evidence))
     return out
 
 
@@ -151,7 +185,7 @@ def _rank(limits: StragglerLimits, state: StragglerState, c: Candidate, ts_us: i
     subject = rank_subject(state, c.rank)
     where = "" if subject.node is None else f" on {subject.node}"
     peers = c.group.ranks if len(c.group.ranks) > 1 else ()
-    beside = f"its {len(peers) - 1} peers" if peers else "its own past"
+    beside = {0: "in its own past", 2: "its only peer"}.get(len(peers), f"its {len(peers) - 1} peers")
     return finding(
         limits,
         state,
@@ -216,5 +250,5 @@ def _pair(limits: StragglerLimits, state: StragglerState, c: Candidate, ts_us: i
     )
 
 
-def _gone(edge: Finding | None) -> list[Finding]:
+def _told(edge: Finding | None) -> list[Finding]:
     return [] if edge is None else [edge]

@@ -159,6 +159,30 @@ def test_it_clears_when_the_rank_keeps_up_again() -> None:
     assert found[0].episode_us == found[1].episode_us
 
 
+def test_a_slow_down_that_doubles_is_told_again() -> None:
+    plain = noisy(29, 10.0, 0.01)
+    job = Job(dp=8, compute=lambda r, s: plain(r, s) * (1.0 if r != 3 or s < 20 else 1.2 if s < 25 else 1.8), steps=80)
+    found = run(story(job))
+    assert [f.state for f in found] == ["opened", "updated"]
+    assert found[1].value == pytest.approx(1.8, rel=0.02)
+
+
+def test_a_rank_that_recovered_is_not_accused_of_its_old_slow_steps() -> None:
+    plain = noisy(28, 1.0, 0.01)
+    job = Job(dp=8, compute=lambda r, s: plain(r, s) * (1.5 if r == 3 and 20 <= s < 90 else 1.0), steps=160)
+    items = story(job)
+    found = run(items)
+    assert [(f.state, f.subject.rank) for f in found] == [("opened", 3), ("cleared", 3)]
+    detector = StragglerDetector()
+    state, before = detector.step(detector.fresh(), items[:108])
+    kept = detector.keep(state)
+    assert kept is not None
+    assert len(before) == 2
+    again, warm = detector.step(detector.restore(kept), items[:108])
+    assert warm == []
+    assert detector.step(again, items[108:])[1] == []
+
+
 @pytest.mark.parametrize("phase", ["warmup", "eval", "profile", "restart"])
 def test_what_is_not_training_is_not_judged(phase: Phase) -> None:
     job = Job(dp=8, compute=noisy(12, 1.0, 0.01, slow_from(3, 0, 2.0)), steps=40)
