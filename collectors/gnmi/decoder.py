@@ -104,7 +104,7 @@ class Decoder:
 
     def links(self) -> list[Link]:
         """Cables that changed up to the last cut."""
-        return self._neighbours.links(self.device, self._links_at_us, self._cluster)
+        return self._neighbours.links(self.device, self._links_at_us, self._cluster, complete=self.synced)
 
     def _take(self, note: Any, received_us: int | None) -> PortScrape | None:
         ts = note.timestamp if note.timestamp > 0 else (received_us or 0) * 1000

@@ -12,6 +12,7 @@ class Neighbours:
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str, str], Cell] = {}
+        self._deleted: set[str] = set()
         self._told: dict[str, tuple[str, str | None]] = {}
 
     @staticmethod
@@ -35,11 +36,15 @@ class Neighbours:
 
     def drop(self, port: str, neighbour: str | None) -> None:
         """Forget a deleted neighbour, or all of a port."""
+        self._deleted.add(port)
         for where in [w for w in self._cells if w[0] == port and neighbour in (None, w[1])]:
             del self._cells[where]
 
-    def links(self, device: str, ts_us: int, cluster: str) -> list[Link]:
-        """The links that changed since the last call; one whose neighbour went away is told as down."""
+    def links(self, device: str, ts_us: int, cluster: str, *, complete: bool) -> list[Link]:
+        """The links that changed since the last call.
+
+        One whose neighbour went away is told as down; until the snapshot is `complete`, only where it was deleted.
+        """
         if not self._cells and not self._told:
             return []
         seen: dict[str, tuple[str, str | None]] = {}

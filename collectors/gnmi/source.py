@@ -8,6 +8,16 @@ from collectors.source import Outlet, SourceError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Targets, subscription, login and TLS."""
+    from collectors.settings import collector_settings
+    from collectors.sources import seconds
+
+    parser.add_argument(
+        "--interval",
+        type=seconds,
+        default=collector_settings().interval_s,
+        metavar="SECONDS",
+        help="sample interval asked of the switches; a scrape a switch is published as often (default %(default)g)",
+    )
     parser.add_argument(
         "--target",
         action="append",

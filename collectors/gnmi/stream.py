@@ -70,7 +70,7 @@ class Stream:
         self._call: grpc.aio.StreamStreamCall | None = None
         self._heard = False
         self._cut_off = False
-        self._last_message = self._last_cut = self._last_beat = clock()
+        self._last_message = self._last_cut = self._last_beat = self._round_began = clock()
         self._attempt = 0
 
     async def run(self) -> None:
@@ -144,6 +144,8 @@ class Stream:
         source = f"gnmi:{self.target.address}"
         async for raw in call:
             self._last_message, self._heard = self._clock(), True
+            if decoder.samples == 0:
+                self._round_began = self._last_message
             try:
                 scrape = decoder.feed(raw, time.time_ns() // 1000)
             except StreamError as why:
@@ -163,7 +165,7 @@ class Stream:
         reporting.outlet.publish(FABRIC_SCRAPES, scrape)
         for link in decoder.links():
             reporting.outlet.publish(FABRIC_LINKS, link)
-        self._beat(True, now - self._last_cut if self._heard else 0.0, decoder.taken)
+        self._beat(True, now - self._round_began, decoder.taken)
         self._last_cut, self._attempt, self.error = now, 0, None
         self.first.set()
 
