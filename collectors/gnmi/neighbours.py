@@ -51,12 +51,15 @@ class Neighbours:
         for (port, neighbour, leaf), cell in self._cells.items():
             if leaf == "system-name" and cell.value not in (None, ""):
                 seen[port] = (str(cell.value), self._far_port(port, neighbour))
-        out = [
-            _link(device, ts_us, cluster, port, far, True) for port, far in seen.items() if self._told.get(port) != far
+        gone = {
+            port: far for port, far in self._told.items() if port not in seen and (complete or port in self._deleted)
+        }
+        new = {port: far for port, far in seen.items() if self._told.get(port) != far}
+        self._told = {port: far for port, far in {**self._told, **seen}.items() if port not in gone}
+        self._deleted.clear()
+        return [_link(device, ts_us, cluster, port, far, True) for port, far in new.items()] + [
+            _link(device, ts_us, cluster, port, far, False) for port, far in gone.items()
         ]
-        out += [_link(device, ts_us, cluster, port, far, False) for port, far in self._told.items() if port not in seen]
-        self._told = seen
-        return out
 
     def _far_port(self, port: str, neighbour: str) -> str | None:
         cell = self._cells.get((port, neighbour, "port-id"))

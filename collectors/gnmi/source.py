@@ -1,6 +1,7 @@
 """`lockstep collect gnmi`: switches over gNMI, or recorded SubscribeResponses."""
 
 import argparse
+import os
 from pathlib import Path
 
 from collectors.source import Outlet, SourceError
@@ -83,6 +84,7 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
         return replay(args, outlet)
     import asyncio
 
+    _quiet()
     from collectors.gnmi.service import snapshot
 
     return asyncio.run(snapshot(args, outlet))
@@ -92,6 +94,12 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Read every target until cancelled. Raises `SourceError`."""
     if args.responses is not None:
         raise SourceError("a recording is read with --once")
+    _quiet()
     from collectors.gnmi.service import serve as serve_targets
 
     await serve_targets(args, outlet)
+
+
+def _quiet() -> None:
+    """Before gRPC is loaded: its core writes a line to stderr for each connection that ends; beats say it too."""
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

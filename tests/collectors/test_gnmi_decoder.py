@@ -13,6 +13,7 @@ from collectors.fabric.series import Every, Site
 from collectors.gnmi import wire
 from collectors.gnmi.decoder import Decoder, StreamError
 from collectors.gnmi.mapping import Subscribed
+from collectors.gnmi.neighbours import Neighbours
 from collectors.gnmi.path import parse_path, write_path
 from tests.collectors.gnmi_bytes import IN_OCTETS, response, sync
 
@@ -329,3 +330,21 @@ def test_json_of_any_shape_makes_a_message_that_can_be_sent(held: dict[str, Any]
     scrape = decoder.cut()
     if scrape is not None:
         assert FABRIC_SCRAPES.decode(FABRIC_SCRAPES.encode(scrape)).ports == scrape.ports
+
+
+def test_a_link_is_not_down_because_a_new_snapshot_is_not_in_yet() -> None:
+    neighbours = Neighbours()
+    leaf = "/lldp/interfaces/interface[name=Ethernet1]/neighbors/neighbor[id=7]/state/system-name"
+    first = Decoder("leaf1", neighbours=neighbours)
+    first.feed(response(T0, {leaf: "node1"}))
+    first.feed(sync())
+    told = [first.links()]
+    neighbours.clear()
+    second = Decoder("leaf1", neighbours=neighbours)
+    second.feed(response(T0 + S, {IN_OCTETS: 1}))
+    second.cut()
+    told.append(second.links())
+    second.feed(response(T0 + 2 * S, {IN_OCTETS: 2}))
+    second.feed(sync())
+    told.append(second.links())
+    assert [[link.up for link in links] for links in told] == [[True], [], [False]]
