@@ -127,13 +127,12 @@ class Courier:
         """Heartbeats, and whatever waits. Needs nothing of the main loop."""
         wake, beat_at = self._wake, time.monotonic()
         while True:
-            now, ended = time.monotonic(), self._ended
-            if now >= beat_at and not ended:
-                beat_at = now + self._heartbeat_s
-                self._send("event", self._heartbeat())
-            result = self._deliver()
+            ended, result = self._ended, self._deliver()
             if ended and result != BUSY:
                 return
+            if not ended and time.monotonic() >= beat_at:
+                beat_at = time.monotonic() + self._heartbeat_s
+                self._send("event", self._heartbeat())
             wait_s = {SENT: self._heartbeat_s, BUSY: 0.01, NOBODY: RETRY_S}[result]
             wake.wait(max(0.0, min(wait_s, beat_at - time.monotonic())))
             wake.clear()

@@ -1,5 +1,6 @@
 """The Unix socket that the ranks of this node send to."""
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -62,9 +63,12 @@ class Listener:
         buffer = bytearray(MAX_BYTES)
         view = memoryview(buffer)
         while True:
-            size, _, flags, _ = self._socket.recvmsg_into([buffer])
-            if size == 0 and self._closing:
+            try:
+                size, _, flags, _ = self._socket.recvmsg_into([buffer], 0, socket.MSG_DONTWAIT if self._closing else 0)
+            except BlockingIOError:
                 return
+            if size == 0 and self._closing:  # what `shutdown` wakes with; the rest of the queue follows
+                continue
             if flags & socket.MSG_TRUNC:
                 self._too_long.append(bytes(view[:1000]))
             elif len(self._queue) >= WAITING:
@@ -98,12 +102,10 @@ def _locked(path: Path) -> int:
 
 
 def _bound(path: Path, mode: int) -> socket.socket:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise SourceError(f"--socket {path}: a file that is no socket stands there; name another path")
         path.unlink()
-    except FileNotFoundError:
-        pass
     here = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         here.bind(str(path))
