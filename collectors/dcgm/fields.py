@@ -8,11 +8,11 @@ from pathlib import Path
 
 INT32_BLANK = 2147483632.0
 FP64_BLANK = 140737488355328.0
-INT64_BLANK = 9223372036854775792.0
+INT64_BLANK = 9223372036854775792
 """First of the four sentinels of a type: blank, not found, not supported, not permitted (DCGM, dcgm_structs.h).
-Larger values of that type are blank too. The INT64 ones are one number in floating point."""
+Larger values of that type are blank too."""
 
-SENTINELS = frozenset({INT64_BLANK} | {base + n for base in (INT32_BLANK, FP64_BLANK) for n in range(4)})
+SENTINELS = frozenset(base + n for base in (INT32_BLANK, FP64_BLANK) for n in range(4))
 
 _WIDE_UNITS = frozenset({"bitmask", "bitmap", "raw", "int", "vendor units", "speed", "text"})
 

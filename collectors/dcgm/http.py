@@ -1,10 +1,8 @@
-"""HTTP/1.1 GET of one page over a connection that is kept: what an exporter needs, and no more."""
+"""HTTP/1.1 as far as an exporter needs it: an address, and an answer as its bytes come in."""
 
-import asyncio
 import base64
-import ssl
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 MAX_BYTES = 64 << 20
@@ -42,82 +40,102 @@ def read_url(text: str, default_port: int, headers: tuple[str, ...] = ()) -> Url
     return Url(parts.hostname, port, path, parts.scheme == "https", headers)
 
 
-@dataclass(slots=True)
 class Response:
-    """An answer as its bytes come in."""
+    """An answer as its bytes come into one buffer, which serves the next answer too."""
 
-    data: bytearray = field(default_factory=bytearray)
-    _head_end: int = -1
-    _status: int = 0
-    _headers: dict[str, str] = field(default_factory=dict)
-    _length: int | None = None
+    def __init__(self) -> None:
+        self._buffer = bytearray(8 << 10)
+        self._filled = 0
+        self._head_end = -1
+        self._head = b""
+        self._length: int | None = None
+        self._chunked = False
+        self.keeps = False
+        """The connection may be used again."""
 
-    def feed(self, data: bytes) -> bytes | None:
-        """The body once it is whole. Raises `HttpError`."""
-        self.data += data
-        if len(self.data) > MAX_BYTES:
-            raise HttpError(f"more than {MAX_BYTES >> 20} MiB")
-        if self._head_end < 0 and not self._read_head():
-            return None
-        if self._headers.get("transfer-encoding", "").lower() == "chunked":
-            body = unchunk(self.data, self._head_end)
-        elif self._length is None or len(self.data) - self._head_end < self._length:
-            return None
-        else:
-            body = bytes(memoryview(self.data)[self._head_end : self._head_end + self._length])
-        return None if body is None else self._finish(body)
-
-    def end(self) -> bytes | None:
-        """The body of an answer without a length, which ends with the connection."""
-        if self._head_end < 0 or self._length is not None or "transfer-encoding" in self._headers:
-            return None
-        return self._finish(bytes(memoryview(self.data)[self._head_end :]))
+    def restart(self) -> None:
+        """Another answer comes."""
+        self._filled, self._head_end = 0, -1
 
     @property
-    def keeps(self) -> bool:
-        """The connection may be used again."""
-        return self._headers.get("connection", "").lower() != "close"
+    def begun(self) -> bool:
+        """Bytes have come."""
+        return self._filled > 0
+
+    def room(self) -> memoryview:
+        """Where the next bytes go. Raises `HttpError` where there are too many."""
+        if self._filled == len(self._buffer):
+            if self._filled >= MAX_BYTES:
+                raise HttpError(f"more than {MAX_BYTES >> 20} MiB")
+            # Not `extend`: a view of the old buffer may be alive.
+            self._buffer = self._buffer + bytearray(len(self._buffer))
+        return memoryview(self._buffer)[self._filled :]
+
+    def came(self, count: int) -> bytes | None:
+        """So many bytes were put there; the body once it is whole. Raises `HttpError`."""
+        self._filled += count
+        if self._head_end < 0 and not self._read_head():
+            return None
+        if self._chunked:
+            body = unchunk(self._buffer, self._head_end, self._filled)
+            return None if body is None else self._finish(body)
+        if self._length is None or self._filled - self._head_end < self._length:
+            return None
+        return self._finish(memoryview(self._buffer)[self._head_end : self._head_end + self._length])
+
+    def ended(self) -> bytes | None:
+        """The body of an answer without a length, which ends with the connection. Raises `HttpError`."""
+        if self._head_end < 0 or self._length is not None or self._chunked:
+            return None
+        return self._finish(memoryview(self._buffer)[self._head_end : self._filled])
 
     def _read_head(self) -> bool:
-        end = self.data.find(b"\r\n\r\n")
+        end = self._buffer.find(b"\r\n\r\n", 0, self._filled)
         if end < 0:
-            if not b"HTTP/1.".startswith(self.data[:7]) and not self.data.startswith(b"HTTP/1."):
+            if not (b"HTTP/1." + self._buffer[7 : self._filled]).startswith(self._buffer[: self._filled]):
                 raise HttpError("no HTTP")
             return False
-        first, *lines = self.data[:end].decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        head = self._head = bytes(memoryview(self._buffer)[:end]).lower()
+        if not head.startswith(b"http/1.") or not head[9:12].isdigit():
             raise HttpError("no HTTP")
-        self._status = int(rest[:3])
-        for line in lines:
-            name, _, value = line.partition(":")
-            self._headers[name.strip().lower()] = value.strip()
-        length = self._headers.get("content-length")
-        if length is not None and not length.isdigit():
-            raise HttpError(f"Content-Length: {length}")
-        if version == "HTTP/1.0":
-            self._headers.setdefault("connection", "close")
-        self._length = None if length is None else int(length)
+        length = _header(head, b"content-length")
+        if length and not length.isdigit():
+            raise HttpError(f"Content-Length: {length.decode('latin-1')}")
+        self._length = int(length) if length else None
+        self._chunked = _header(head, b"transfer-encoding") == b"chunked"
+        connection = _header(head, b"connection")
+        self.keeps = connection != b"close" if head[7:8] == b"1" else connection == b"keep-alive"
         self._head_end = end + 4
         return True
 
-    def _finish(self, body: bytes) -> bytes:
-        if self._status != 200:
-            where = f" to {self._headers['location']}" if "location" in self._headers else ""
-            raise HttpError(f"HTTP status {self._status}{where}")
-        if self._headers.get("content-encoding", "").lower() == "gzip":
+    def _finish(self, body: memoryview | bytes) -> bytes:
+        if self._head[9:12] != b"200":
+            location = _header(self._head, b"location").decode("latin-1")
+            where = f" to {location}" if location else ""
+            raise HttpError(f"HTTP status {self._head[9:12].decode()}{where}")
+        if _header(self._head, b"content-encoding") == b"gzip":
             try:
                 return zlib.decompress(body, wbits=31)
             except zlib.error as why:
                 raise HttpError(f"gzip: {why}") from why
-        return body
+        return bytes(body)
 
 
-def unchunk(data: bytearray, start: int) -> bytes | None:
-    """The body of chunked transfer; None while it is not whole. Raises `HttpError`."""
+def _header(head: bytes, name: bytes) -> bytes:
+    """The value of one header of a head in lower case; empty where it is not there."""
+    start = head.find(b"\r\n" + name + b":")
+    if start < 0:
+        return b""
+    start += len(name) + 3
+    end = head.find(b"\r\n", start)
+    return head[start : end if end >= 0 else None].strip()
+
+
+def unchunk(data: bytearray, start: int, filled: int) -> bytes | None:
+    """The body of chunked transfer in `data[start:filled]`; None while it is not whole. Raises `HttpError`."""
     parts: list[bytearray] = []
     while True:
-        end = data.find(b"\r\n", start)
+        end = data.find(b"\r\n", start, filled)
         if end < 0:
             return None
         try:
@@ -125,108 +143,8 @@ def unchunk(data: bytearray, start: int) -> bytes | None:
         except ValueError:
             raise HttpError("a broken chunk") from None
         if size == 0:
-            return b"".join(parts) if data.find(b"\r\n", end + 2) >= 0 else None
+            return b"".join(parts) if data.find(b"\r\n", end + 2, filled) >= 0 else None
         start = end + 2 + size + 2
-        if start > len(data):
+        if start > filled:
             return None
         parts.append(data[end + 2 : start - 2])
-
-
-class _Wire(asyncio.Protocol):
-    """One connection: a request out, an answer in."""
-
-    def __init__(self) -> None:
-        self.answer: asyncio.Future[bytes] | None = None
-        self.response = Response()
-        self.open = True
-
-    def ask(self) -> "asyncio.Future[bytes]":
-        """A new answer is expected."""
-        self.response = Response()
-        self.answer = asyncio.get_running_loop().create_future()
-        return self.answer
-
-    def data_received(self, data: bytes) -> None:
-        """As in asyncio."""
-        answer = self.answer
-        if answer is None or answer.done():
-            self.open = False
-            return
-        try:
-            body = self.response.feed(data)
-        except HttpError as why:
-            self.open = False
-            answer.set_exception(why)
-            return
-        if body is not None:
-            self.open = self.open and self.response.keeps
-            answer.set_result(body)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """As in asyncio."""
-        self.open = False
-        answer = self.answer
-        if answer is None or answer.done():
-            return
-        try:
-            body = self.response.end()
-        except HttpError as why:
-            answer.set_exception(why)
-            return
-        if body is not None:
-            answer.set_result(body)
-        else:
-            answer.set_exception(exc or ConnectionResetError("the connection was closed before the end of the page"))
-
-
-class Client:
-    """The one connection to one target."""
-
-    def __init__(self, url: Url, tls: ssl.SSLContext | None = None) -> None:
-        self._url = url
-        self._tls = tls if url.secure else None
-        self._wire: _Wire | None = None
-        self._transport: asyncio.Transport | None = None
-        host = f"[{url.host}]" if ":" in url.host else url.host
-        lines = [
-            f"GET {url.path} HTTP/1.1",
-            f"Host: {host}:{url.port}",
-            "Accept: text/plain;version=0.0.4",
-            *url.headers,
-        ]
-        self._request = ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    async def get(self, within_s: float) -> bytes:
-        """The page. Raises `OSError` (`HttpError`, `TimeoutError`). The connection is kept where that is allowed."""
-        try:
-            async with asyncio.timeout(within_s):
-                kept = self._wire is not None and self._wire.open
-                try:
-                    return await self._ask()
-                except ConnectionError:
-                    if not kept or (self._wire is not None and self._wire.response.data):
-                        raise
-                    self.close()
-                    return await self._ask()
-        except TimeoutError:
-            self.close()
-            raise TimeoutError(f"no answer within {within_s:g} s") from None
-        except OSError:
-            self.close()
-            raise
-
-    async def _ask(self) -> bytes:
-        if self._wire is None or not self._wire.open or self._transport is None:
-            self.close()
-            self._transport, self._wire = await asyncio.get_running_loop().create_connection(
-                _Wire, self._url.host, self._url.port, ssl=self._tls
-            )
-        answer = self._wire.ask()
-        self._transport.write(self._request)
-        return await answer
-
-    def close(self) -> None:
-        """Drop the connection."""
-        if self._transport is not None:
-            self._transport.abort()
-        self._transport = self._wire = None

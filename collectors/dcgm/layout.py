@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+import msgspec
+
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.dcgm.fields import INT32_BLANK, SENTINELS
 
@@ -30,18 +32,18 @@ class Filler:
     """Takes columns out of a page's values. Columns of consecutive values, the usual ones, are slices."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
-        self._runs = [(c.name, c.run, c.blank_from) for c in columns]
         self._columns = columns
+        self._blank_from = {column.name: column.blank_from for column in columns}
+        self._runs = [(column.name, run) for column in columns if (run := column.run) is not None]
+        self._scattered = tuple(column for column in columns if column.run is None)
 
     def fill(self, numbers: list[float]) -> dict[str, list[float | None]]:
-        """From values that are all numbers."""
-        out: dict[str, list[float | None]] = {}
-        for (name, run, blank_from), column in zip(self._runs, self._columns, strict=True):
-            if run is None:
-                out[name] = pick(column, numbers)
-                continue
-            values: list[float] = numbers[run]
-            out[name] = unblank(values, blank_from) if max(values) >= INT32_BLANK else cast(list[float | None], values)
+        """From values that are all numbers. The order of columns is of no meaning."""
+        out = cast(dict[str, list[float | None]], runs := {name: numbers[run] for name, run in self._runs})
+        for name in [name for name, values in runs.items() if max(values) >= INT32_BLANK]:
+            out[name] = unblank(out[name], self._blank_from[name])
+        for column in self._scattered:
+            out[column.name] = pick(column, numbers)
         return out
 
     def fill_partly(self, numbers: list[float | None]) -> dict[str, list[float | None]]:
@@ -83,12 +85,12 @@ class Layout:
     same: list[tuple[int, int]] = field(default_factory=list)
     differ: list[tuple[int, int]] = field(default_factory=list)
 
-    def holds(self, texts: list[str]) -> bool:
+    def holds(self, texts: list[bytes]) -> bool:
         """False: the page must be read anew."""
         return all(texts[a] == texts[b] for a, b in self.same) and all(texts[a] != texts[b] for a, b in self.differ)
 
-    def fill(self, texts: list[str], ts_us: int, cluster: str) -> list[GpuScrape] | None:
-        """The messages of a page of this shape; None where a value is no finite number."""
+    def fill(self, texts: list[bytes], ts_us: int, cluster: str) -> list[GpuScrape] | None:
+        """The messages of a page of this shape; None where a value is no plain number."""
         numbers = read_numbers(texts)
         if numbers is None:
             return None
@@ -124,23 +126,28 @@ def _scrape(
     )
 
 
-def read_numbers(texts: list[str]) -> list[float] | None:
-    """The values; None where one of them is no finite number."""
+_numbers = msgspec.json.Decoder(list[int | float])
+
+
+def read_numbers(texts: list[bytes]) -> list[float] | None:
+    """The values, whole numbers exact, by way of JSON, which is the fastest reader at hand.
+
+    None where one of them is no finite number, or is written as JSON does not write it.
+    """
     try:
-        numbers = list(map(float, texts))
-    except ValueError:
+        numbers = _numbers.decode(b"[" + b",".join(texts) + b"]")
+    except msgspec.MsgspecError:
         return None
-    total = sum(numbers)
-    return numbers if total - total == 0.0 else None
+    return cast(list[float], numbers) if len(numbers) == len(texts) else None
 
 
 def read_number(text: str) -> float | None:
     """None for NaN, infinities, DCGM's blank strings and whatever else is no number."""
     try:
-        value = float(text)
+        value = int(text) if text.removeprefix("-").isdecimal() else float(text)
     except ValueError:
         return None
-    return value if value - value == 0.0 else None
+    return value if value - value == 0 else None
 
 
 def is_number(text: str) -> bool:

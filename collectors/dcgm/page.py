@@ -1,6 +1,7 @@
 """Pages of one target into messages: at full speed while their shape stays, in full and right when it changes."""
 
 from dataclasses import dataclass, field
+from io import BytesIO
 from operator import itemgetter
 
 from collectors.contract.gpu import GpuScrape
@@ -19,33 +20,34 @@ class Parsed:
 
 
 class Shape:
-    """All text of a page up to its values, and what the values mean.
+    """All bytes of a page up to its values, and what the values mean.
 
-    `removeprefix` takes the known text off every line. It leaves a line that begins otherwise whole, and the
-    lengths then no longer add up to the page's: so one comparison shows that every line is as it was.
+    `removeprefix` takes the known bytes off every line. It leaves a line that begins otherwise whole, and the
+    lengths then no longer add up to the page's: so two sums show that every line is as it was.
     """
 
-    def __init__(self, lines: list[str], layout: Layout) -> None:
+    def __init__(self, page: bytes, layout: Layout) -> None:
         samples = set(layout.lines)
-        self._heads = [line[: line.rindex(" ") + 1] if number in samples else line for number, line in enumerate(lines)]
-        self._length = sum(map(len, self._heads)) + len(lines) - 1
-        self._pick = itemgetter(*layout.lines, *layout.lines[:1]) if layout.lines else None
+        lines = BytesIO(page).readlines()
+        self._heads = [line[: line.rindex(b" ") + 1] if n in samples else line for n, line in enumerate(lines)]
+        self._length = sum(map(len, self._heads))
+        self._count = len(lines)
+        # One more, so that a page with more lines gives more rests.
+        self._heads.append(b"")
+        # One more, so that a single sample comes as a tuple too.
+        self._pick = itemgetter(*layout.lines, layout.lines[0]) if layout.lines else None
         self.layout = layout
 
-    def values(self, page: str) -> list[str] | None:
-        """The texts of the page's values; None: its shape is another."""
-        lines = page.split("\n")
-        if len(lines) != len(self._heads) or self._pick is None:
+    def values(self, page: bytes) -> list[bytes] | None:
+        """The page's values, as they stand with their line ends; None: its shape is another."""
+        rest = list(map(bytes.removeprefix, BytesIO(page), self._heads))
+        left = len(b"".join(rest))
+        if len(rest) != self._count or len(page) != self._length + left or self._pick is None:
             return None
-        rest = list(map(str.removeprefix, lines, self._heads))
-        left = len("".join(rest))
-        if len(page) != self._length + left:
-            return None
-        # One more than there are samples, so that a single one comes as a tuple too.
         values = list(self._pick(rest))
         values.pop()
         # Nothing is left of comments and blank lines.
-        return values if len("".join(values)) == left and self.layout.holds(values) else None
+        return values if len(b"".join(values)) == left and self.layout.holds(values) else None
 
 
 class PageReader:
@@ -56,20 +58,22 @@ class PageReader:
         self._cluster = cluster
         self._shape: Shape | None = None
 
-    def read(self, page: str, ts_us: int) -> Parsed:
-        """Any text; what is no sample comes back as bad."""
+    def read(self, page: bytes, ts_us: int) -> Parsed:
+        """Any bytes; what is no sample comes back as bad."""
         if self._shape is not None:
             values = self._shape.values(page)
             if values is not None:
                 scrapes = self._shape.layout.fill(values, ts_us, self._cluster)
-                if scrapes is None and all(map(is_number, values)):
-                    scrapes = self._shape.layout.fill_any(values, ts_us, self._cluster)
+                if scrapes is None:
+                    texts = [value.decode("utf-8", "backslashreplace").strip() for value in values]
+                    if all(map(is_number, texts)):
+                        scrapes = self._shape.layout.fill_any(texts, ts_us, self._cluster)
                 if scrapes is not None:
                     return Parsed(scrapes, len(values))
         return self._read_anew(page, ts_us)
 
-    def _read_anew(self, page: str, ts_us: int) -> Parsed:
-        lines = page.split("\n")
+    def _read_anew(self, page: bytes, ts_us: int) -> Parsed:
+        lines = page.decode("utf-8", "backslashreplace").split("\n")
         plain = [untimed(line) if is_sample(line) else line for line in lines]
         parts = [line.rpartition(" ") for line in plain]
         texts = [part[2] for part in parts]
@@ -81,5 +85,5 @@ class PageReader:
             if not is_number(text)
         ]
         # A page with bad lines or timestamps is read in full each time.
-        self._shape = Shape(lines, layout) if plain == lines and not bad else None
+        self._shape = Shape(page, layout) if plain == lines and not bad else None
         return Parsed(layout.fill_any(values, ts_us, self._cluster), len(values), bad)

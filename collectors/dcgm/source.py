@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from collectors.contract.kafka import kafka_settings
+from collectors.dcgm.rota import STEP_S, Rota
 from collectors.dcgm.sweep import Sweep
 from collectors.dcgm.targets import Target, read_target, read_targets_file
 from collectors.settings import this_node
@@ -61,53 +62,29 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     targets = {target.name: target for target in _targets(args)}
     if not targets and args.targets is None:
         raise SourceError("no target: give --target URL or --targets FILE")
-    running: dict[str, tuple[Target, asyncio.Task[None]]] = {}
-    stamp = _stamp(args.targets)
-    tls = _tls(args)
+    tls, stamp = _tls(args), _stamp(args.targets)
+    rota = Rota(args.interval, lambda target: _sweep(args, target, outlet, tls))
+    looked_s = time.monotonic()
+    rota.follow(targets, time.monotonic(), time.time())
     try:
         while True:
-            for name, (target, task) in list(running.items()):
-                if targets.get(name) != target:
-                    task.cancel()
-                    del running[name]
-            for name, target in targets.items():
-                if name not in running:
-                    sweep = _sweep(args, target, outlet, tls)
-                    running[name] = target, asyncio.create_task(_keep_reading(sweep, target, args.interval))
-            targets, stamp = await _changed(args, targets, stamp, outlet)
+            rota.step(time.monotonic())
+            await asyncio.sleep(STEP_S)
+            if time.monotonic() - looked_s < min(REREAD_S, args.interval):
+                continue
+            looked_s = time.monotonic()
+            fresh = _stamp(args.targets)
+            if fresh == stamp:
+                continue
+            stamp = fresh
+            try:
+                targets = {target.name: target for target in _targets(args)}
+            except SourceError as why:
+                # The old list stays.
+                outlet.reject("dcgm:targets", str(args.targets).encode(), str(why))
+            rota.follow(targets, time.monotonic(), time.time())
     finally:
-        for _, task in running.values():
-            task.cancel()
-        await asyncio.gather(*(task for _, task in running.values()), return_exceptions=True)
-
-
-async def _keep_reading(sweep: Sweep, target: Target, interval_s: float) -> None:
-    """Sweeps keep to their grid: one that took longer than an interval skips, and none runs beside another."""
-    clock = asyncio.get_running_loop().time
-    due = clock() + (target.offset_s(interval_s) - time.time()) % interval_s
-    try:
-        while True:
-            await asyncio.sleep(due - clock())
-            await sweep.run()
-            due += interval_s * max(1, -(-(clock() - due) // interval_s))
-    finally:
-        sweep.close()
-
-
-async def _changed(
-    args: argparse.Namespace, targets: dict[str, Target], stamp: Stamp, outlet: Outlet
-) -> tuple[dict[str, Target], Stamp]:
-    """Wait until the list of targets changes. One that cannot be read is reported, and the old one stays."""
-    while True:
-        await asyncio.sleep(min(REREAD_S, args.interval))
-        fresh = _stamp(args.targets)
-        if fresh == stamp:
-            continue
-        try:
-            return {target.name: target for target in _targets(args)}, fresh
-        except SourceError as why:
-            outlet.reject("dcgm:targets", str(args.targets).encode(), str(why))
-            return targets, fresh
+        rota.follow({}, time.monotonic(), time.time())
 
 
 async def _once(args: argparse.Namespace, outlet: Outlet, targets: list[Target]) -> int:
@@ -115,11 +92,14 @@ async def _once(args: argparse.Namespace, outlet: Outlet, targets: list[Target])
 
     async def read(target: Target) -> int:
         sweep = _sweep(args, target, outlet, tls)
+        ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         async with gate:
-            try:
-                return await sweep.run()
-            finally:
-                sweep.close()
+            sweep.start(ended.set_result)
+            while not ended.done():
+                await asyncio.wait({ended}, timeout=STEP_S)
+                sweep.check()
+            sweep.close()
+        return ended.result()
 
     return sum(await asyncio.gather(*map(read, targets)))
 

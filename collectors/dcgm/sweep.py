@@ -5,14 +5,66 @@ import os
 import ssl
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 from collectors.contract.beat import Beat
 from collectors.contract.topics import GPU_SCRAPES
 from collectors.dcgm.build import BadLine
-from collectors.dcgm.http import Client
+from collectors.dcgm.client import Client, Done
 from collectors.dcgm.page import PageReader, Parsed
 from collectors.dcgm.targets import Target
 from collectors.source import Outlet
+
+
+class Pages(Protocol):
+    """Where a target's pages come from."""
+
+    def fetch(self, done: Done) -> None:
+        """Ask for one."""
+
+    def give_up(self, why: OSError) -> None:
+        """End the request that runs with this error."""
+
+    def close(self) -> None:
+        """Drop everything."""
+
+
+class FilePages:
+    """A file, read in a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reading: asyncio.Task[None] | None = None
+        self._done: Done | None = None
+
+    def fetch(self, done: Done) -> None:
+        """As in `Pages`."""
+        self._done = done
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    def give_up(self, why: OSError) -> None:
+        """As in `Pages`."""
+        done = self._done
+        self.close()
+        if done is not None:
+            done(why)
+
+    def close(self) -> None:
+        """As in `Pages`."""
+        self._done = None
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _read(self) -> None:
+        result: bytes | OSError
+        try:
+            result = await asyncio.to_thread(self._path.read_bytes)
+        except OSError as why:
+            result = why
+        done, self._done = self._done, None
+        if done is not None:
+            done(result)
 
 
 class Sweep:
@@ -38,48 +90,61 @@ class Sweep:
         self._timeout_s = timeout_s
         self._interval_s = interval_s
         self._now_us = now_us
-        self._client = None if target.url is None else Client(target.url, tls)
+        self._pages: Pages = FilePages(target.path) if target.path is not None else _client(target, tls)
         self._reader = PageReader(node, cluster)
         self._subject: str | None = None
+        self._began_s: float | None = None
+        self._ended: Callable[[int], None] | None = None
 
-    async def run(self) -> int:
-        """One sweep; the number of messages. What goes wrong is in the beat, never raised."""
-        began = time.perf_counter()
-        try:
-            raw = await self._fetch()
-        except OSError as why:
-            self._beat(began, Parsed([], 0), _said(why))
-            return 0
-        ts_us = self._now_us()
-        parsed = self._reader.read(raw.decode("utf-8", "replace"), ts_us)
-        for scrape in parsed.scrapes:
-            self._outlet.publish(GPU_SCRAPES, scrape)
-        if parsed.bad:
-            self._reject(raw, parsed)
-        if parsed.scrapes:
-            self._subject = parsed.scrapes[0].node
-        self._beat(began, parsed, None if parsed.samples else "no samples on the page")
-        return len(parsed.scrapes)
+    def start(self, ended: Callable[[int], None] | None = None) -> None:
+        """Begin a sweep, unless one runs. `ended` is called with the number of messages.
+
+        What goes wrong is in the beat, never raised.
+        """
+        if self._began_s is None:
+            self._began_s = time.perf_counter()
+            self._ended = ended
+            self._pages.fetch(self._done)
+
+    @property
+    def runs(self) -> bool:
+        """A sweep has begun and not ended."""
+        return self._began_s is not None
+
+    def check(self) -> None:
+        """End a sweep that takes too long."""
+        if self._began_s is not None and time.perf_counter() - self._began_s > self._timeout_s:
+            self._pages.give_up(TimeoutError(f"no answer within {self._timeout_s:g} s"))
 
     def close(self) -> None:
         """Drop the connection."""
-        if self._client is not None:
-            self._client.close()
+        self._pages.close()
 
-    async def _fetch(self) -> bytes:
-        if self._client is not None:
-            return await self._client.get(self._timeout_s)
-        assert self._target.path is not None
-        return await asyncio.to_thread(self._target.path.read_bytes)
+    def _done(self, result: bytes | OSError) -> None:
+        began_s, self._began_s = self._began_s or 0.0, None
+        parsed, error = Parsed([], 0), None
+        if isinstance(result, OSError):
+            error = _said(result)
+        else:
+            parsed = self._reader.read(result, self._now_us())
+            error = None if parsed.samples else "no samples on the page"
+            for scrape in parsed.scrapes:
+                self._outlet.publish(GPU_SCRAPES, scrape)
+                self._subject = scrape.node
+            if parsed.bad:
+                self._reject(result, parsed)
+        self._beat(time.perf_counter() - began_s, parsed, error)
+        if self._ended is not None:
+            self._ended(len(parsed.scrapes))
 
-    def _reject(self, raw: bytes, parsed: Parsed) -> None:
+    def _reject(self, page: bytes, parsed: Parsed) -> None:
         """The lines that could not be read, or the whole page where no line could."""
         bad = parsed.bad
         why = f"{len(bad)} lines could not be read, the first is {bad[0].why}"
-        text = _lines(bad).encode() if parsed.samples else raw
+        text = _lines(bad).encode() if parsed.samples else page
         self._outlet.reject(f"dcgm:{self._target.name}", text, why if len(bad) > 1 else bad[0].why)
 
-    def _beat(self, began: float, parsed: Parsed, error: str | None) -> None:
+    def _beat(self, seconds: float, parsed: Parsed, error: str | None) -> None:
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -89,13 +154,18 @@ class Sweep:
                 target=self._target.name,
                 subject=self._subject,
                 ok=error is None,
-                seconds=time.perf_counter() - began,
+                seconds=seconds,
                 messages=len(parsed.scrapes),
                 samples=parsed.samples,
                 interval_s=self._interval_s,
                 error=error,
             )
         )
+
+
+def _client(target: Target, tls: ssl.SSLContext | None) -> Client:
+    assert target.url is not None
+    return Client(target.url, tls)
 
 
 def _said(why: OSError) -> str:

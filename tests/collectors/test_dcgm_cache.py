@@ -8,7 +8,7 @@ from collectors.dcgm.page import PageReader
 NAMES = ["DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "DCGM_EXP_XID_ERRORS_COUNT", "dcgm_sm_clock"]
 VALUES = [
     *("0", "1", "55", "8.969000", "55491669881", "2147483633", "9223372036854775794", "140737488355328.000000"),
-    *("NaN", "<<<NOT_FOUND>>>", "5 1700000000000", "five", "1e3", ""),
+    *("NaN", "<<<NOT_FOUND>>>", "5 1700000000000", "five", "1e3", "", "-7", "9007199254740993", "1,2", "true", "007"),
 ]
 LABELS = [
     "",
@@ -69,23 +69,24 @@ def test_cached_reading_equals_reading_anew(
         page = edit(rewrite(page, changes), edits)
         texts.append("\n".join(page) + end)
     for ts_us, text in enumerate(texts):
-        assert reader.read(text, ts_us) == PageReader("n", "c").read(text, ts_us)
+        assert reader.read(text.encode(), ts_us) == PageReader("n", "c").read(text.encode(), ts_us)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_any_two_texts_are_read_without_an_error(first: str, second: str) -> None:
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_any_two_texts_are_read_without_an_error(first: bytes, second: bytes) -> None:
     reader = PageReader("n", "c")
     for text in (first, second, second):
         assert reader.read(text, 1) == PageReader("n", "c").read(text, 1)
 
 
-def page_of(gpus: int, value: int, pod: str = "p") -> str:
-    return "".join(
+def page_of(gpus: int, value: int, pod: str = "p") -> bytes:
+    text = "".join(
         f'{name}{{gpu="{gpu}",UUID="GPU-{gpu}",Hostname="a",namespace="n",pod="{pod}"}} {value + gpu}\n'
         for name in ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK")
         for gpu in range(gpus)
     )
+    return text.encode()
 
 
 def test_a_lost_gpu_and_its_return_are_seen_at_once() -> None:

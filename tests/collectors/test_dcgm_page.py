@@ -12,7 +12,7 @@ UUID = "GPU-11111111-2222-3333-4444-55555555555"
 
 
 def read(page: str, node: str = "target-host") -> Parsed:
-    return PageReader(node, "default").read(page, 7)
+    return PageReader(node, "default").read(page.encode(), 7)
 
 
 def one(page: str) -> GpuScrape:

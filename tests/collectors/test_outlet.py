@@ -26,10 +26,10 @@ class Broker:
         self.full = False
         self.now_s = 0.0
 
-    def send(self, one: Record, report: Callable[[Outcome], None]) -> Outcome | None:
+    def send(self, record: Record, report: Callable[[Outcome], None]) -> Outcome | None:
         if self.full:
             return Outcome.FAILED
-        self.held.append((one, report))
+        self.held.append((record, report))
         return None
 
     def answer(self, outcome: Outcome, count: int = 1 << 30) -> None:

@@ -85,7 +85,7 @@ def messages(broker: Broker, topic: Topic[Any]) -> list[Any]:
     consumer.assign([TopicPartition(topic.name, p, 0) for p in partitions])
     out: list[Any] = []
     while len(out) < left:
-        out += [topic.decode(one.value()) for one in consumer.consume(left - len(out), timeout=10)]
+        out += [topic.decode(one.value() or b"") for one in consumer.consume(left - len(out), timeout=10)]
     consumer.close()
     return out
 

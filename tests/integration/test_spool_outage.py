@@ -60,7 +60,7 @@ def arrived(broker: Broker, topic: str) -> dict[str, list[int | None]]:
     while left:
         for one in consumer.consume(min(left, 1000), timeout=10):
             assert one.error() is None
-            out[one.key().decode()].append(KERNEL_EVENTS.decode(one.value()).code)
+            out[(one.key() or b"").decode()].append(KERNEL_EVENTS.decode(one.value() or b"").code)
             left -= 1
     consumer.close()
     return dict(out)

@@ -1,0 +1,147 @@
+"""One kept connection to one target. Callbacks instead of tasks: a sweep costs a timer and a read, no more."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from collectors.dcgm.http import HttpError, Response, Url
+
+Done = Callable[[bytes | OSError], None]
+"""Called once for each request: with the page, or with what went wrong."""
+
+
+class _Wire(asyncio.BufferedProtocol):
+    """Bytes of one connection into a response."""
+
+    def __init__(self, response: Response, answered: Done) -> None:
+        self._response = response
+        self._answered = answered
+        self.waiting = False
+        self.open = True
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """As in asyncio."""
+        del sizehint
+        try:
+            return self._response.room()
+        except HttpError as why:
+            self._settle(why)
+            return memoryview(bytearray(8 << 10))
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """As in asyncio."""
+        if not self.waiting:
+            # Bytes that nobody asked for.
+            self.open = False
+            return
+        try:
+            body = self._response.came(nbytes)
+        except HttpError as why:
+            self._settle(why)
+            return
+        if body is not None:
+            self.open = self.open and self._response.keeps
+            self._settle(body)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As in asyncio."""
+        self.open = False
+        if not self.waiting:
+            return
+        try:
+            body = self._response.ended()
+        except HttpError as why:
+            self._settle(why)
+            return
+        cut = exc if isinstance(exc, OSError) else ConnectionResetError("closed before the end of the page")
+        self._settle(cut if body is None else body)
+
+    def _settle(self, result: bytes | OSError) -> None:
+        self.waiting = False
+        if isinstance(result, OSError):
+            self.open = False
+        self._answered(result)
+
+
+class Client:
+    """Asks one target for its page, again and again. One request at a time."""
+
+    def __init__(self, url: Url, tls: ssl.SSLContext | None = None) -> None:
+        self._url = url
+        self._tls = tls if url.secure else None
+        self._response = Response()
+        self._wire: _Wire | None = None
+        self._transport: asyncio.Transport | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._done: Done | None = None
+        self._kept = False
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        lines = (
+            f"GET {url.path} HTTP/1.1",
+            f"Host: {host}:{url.port}",
+            "Accept: text/plain;version=0.0.4",
+            *url.headers,
+        )
+        self._request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    def fetch(self, done: Done) -> None:
+        """Ask. A connection that the server closed in between is opened again, once."""
+        self._done = done
+        self._kept = self._wire is not None and self._wire.open
+        if self._kept:
+            self._ask()
+        else:
+            self._connect()
+
+    def give_up(self, why: OSError) -> None:
+        """End the request that runs with this error."""
+        self._drop()
+        self._finish(why)
+
+    def close(self) -> None:
+        """Drop the connection and the request."""
+        self._done = None
+        self._drop()
+
+    def _ask(self) -> None:
+        if self._wire is not None and self._transport is not None:
+            self._response.restart()
+            self._wire.waiting = True
+            self._transport.write(self._request)
+
+    def _connect(self) -> None:
+        self._drop()
+        self._connecting = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        try:
+            self._transport, self._wire = await asyncio.get_running_loop().create_connection(
+                lambda: _Wire(self._response, self._answered), self._url.host, self._url.port, ssl=self._tls
+            )
+        except OSError as why:
+            self._finish(why)
+            return
+        self._ask()
+
+    def _answered(self, result: bytes | OSError) -> None:
+        if isinstance(result, ConnectionError) and self._kept and not self._response.begun:
+            self._kept = False
+            self._connect()
+            return
+        if isinstance(result, OSError):
+            self._drop()
+        self._finish(result)
+
+    def _finish(self, result: bytes | OSError) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(result)
+
+    def _drop(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._wire is not None:
+            self._wire.waiting = False
+        if self._transport is not None:
+            self._transport.abort()
+        self._transport = self._wire = self._connecting = None
