@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from collectors.contract.beat import Beat
+from collectors.contract.beat import Beat, Rejected
 from collectors.contract.message import Message
 from streams.contract import Finding, Incident, NodeHealth
 
@@ -35,6 +35,7 @@ class Board:
 
     rates: dict[str, Rate] = field(default_factory=dict)
     incidents: dict[str, Incident] = field(default_factory=dict)
+    edges: list[Incident] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     health: dict[str, NodeHealth] = field(default_factory=dict)
     rejected: int = 0
@@ -50,10 +51,13 @@ class Board:
             self.rates[message.source].add(message.ts_us, message.samples)
         elif isinstance(message, Incident):
             self.incidents[message.id] = message
+            self.edges.append(message)
         elif isinstance(message, Finding):
             self.findings.append(message)
         elif isinstance(message, NodeHealth):
             self.health[message.node] = message
+        elif isinstance(message, Rejected):
+            self.rejected += 1 + message.unreported
 
     def open_incidents(self) -> list[Incident]:
         """Gravest first, then oldest."""

@@ -18,7 +18,7 @@ class Listener(threading.Thread):
         self,
         client: KafkaClient,
         topics: Sequence[Topic[Any]],
-        take: Callable[[Topic[Any], Message], None],
+        take: Callable[[Message], None],
     ) -> None:
         super().__init__(name="listener", daemon=True)
         self._client = client
@@ -57,7 +57,7 @@ class Listener(threading.Thread):
                     except msgspec.MsgspecError:
                         self.unreadable += 1
                         continue
-                    self._take(self._topics[name], message)
+                    self._take(message)
         finally:
             consumer.close()
 

@@ -77,11 +77,11 @@ def start(folder: Path, *, jars: Path | None = None, port: int = 0) -> Broker:
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     held = _former_ports(folder)
-    port = port or (held[0] if held and not _in_use(held[0]) else _free_port())
+    port = port or (held[0] if held and not _in_use(held[0]) else free_port())
     if _in_use(port):
         raise UserError(f"port {port} of 127.0.0.1 is in use: choose another with --port, or 0 for any")
     config = folder / "server.properties"
-    config.write_text(PROPERTIES.format(port=port, controller=held[1] if held else _free_port(), data=data))
+    config.write_text(PROPERTIES.format(port=port, controller=held[1] if held else free_port(), data=data))
     if not (data / "meta.properties").exists():
         _format(path, config, folder)
     log = (folder / "server.log").open("ab")
@@ -270,7 +270,8 @@ def _in_use(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listens on at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
