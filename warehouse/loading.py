@@ -1,5 +1,6 @@
 """The loader's loop: read, decode, commit rows with their offsets, tell."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ MOST_SAMPLES = 2_000_000
 """Commit early at this many: about 100 MB of messages."""
 TAKE = 2_000
 REFRESH_S = 30.0
-RETRY_S = 5.0
+RETRY_S, MOST_RETRY_S = 5.0, 60.0
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
@@ -135,12 +136,12 @@ class Loading:
         self._report()
         following = {**self.committed, **pending.following}
         began = time.monotonic()
-        while True:
+        for attempt in itertools.count():
             try:
                 store(self.connection, tables, self.committed, following, _now_us(), self.place)
                 break
             except (duckdb.Error, OSError) as why:
-                self._wait(why)
+                self._wait(why, min(self.retry_s * 2**attempt, MOST_RETRY_S))
         self.committed = following
         self.counts.messages += pending.batch.count
         self.counts.samples += pending.batch.samples
@@ -156,10 +157,10 @@ class Loading:
         if late:
             self.tell(f"{late} reports of bad bytes have not reached Kafka yet")
 
-    def _wait(self, why: duckdb.Error | OSError) -> None:
+    def _wait(self, why: duckdb.Error | OSError, retry_s: float) -> None:
         text = str(why).strip().partition("\n")[0]
         held = self.pending.batch.count
-        if self.stop.wait(0 if self.until_end else self.retry_s) or self.until_end:
+        if self.stop.wait(0 if self.until_end else retry_s) or self.until_end:
             raise Stopped(
                 f"cannot store: {text}; {held} messages stay in Kafka and are loaded at the next start"
             ) from why

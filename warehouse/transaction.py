@@ -1,7 +1,9 @@
 """Writing: one writer at a time, whole transactions, tried again as a whole."""
 
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import duckdb
@@ -33,7 +35,7 @@ def transact(
     with write_lock(place):
         for attempt in range(1, attempts + 1):
             try:
-                return _once(connection, work)
+                return _once(connection, work, place)
             except duckdb.Error as why:
                 if attempt == attempts or not passing(why):
                     raise
@@ -41,15 +43,32 @@ def transact(
     raise AssertionError("unreachable")
 
 
-def _once(connection: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+def _once(connection: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T], place: Place) -> T:
+    began_s = time.time()
     connection.begin()
     try:
         result = work(connection)
+    except BaseException as why:
+        roll_back(connection)
+        if isinstance(why, duckdb.IOException) and place.folder is not None:
+            remove_unfinished(place.folder, began_s)
+        raise
+    try:
         connection.commit()
-        return result
     except BaseException:
         roll_back(connection)
         raise
+    return result
+
+
+def remove_unfinished(folder: Path, since_s: float) -> None:
+    """Remove files of an attempt that failed before its commit: a full disk must not fill up with halves.
+
+    Under the write lock nobody else writes, so every file since the attempt's begin is its own.
+    """
+    for path in folder.rglob("*.parquet"):
+        if path.stat().st_mtime > since_s:
+            path.unlink()
 
 
 def roll_back(connection: duckdb.DuckDBPyConnection) -> None:
