@@ -72,7 +72,7 @@ class WorldReader:
 
     async def sample(self, consumer: AIOKafkaConsumer) -> None:
         """Which GPUs sit where and which NIC in which host, from the last half minute of scrapes."""
-        parts = await _partitions(consumer, (GPU_SCRAPES.name, FABRIC_SCRAPES.name))
+        parts = await self._partitions(GPU_SCRAPES.name, FABRIC_SCRAPES.name)
         if not parts:
             return
         since = int(time.time() * 1000) - SAMPLED_MS
@@ -92,7 +92,7 @@ class WorldReader:
                 continue  # the agent of that topic rejects it
 
     async def _follow(self, consumer: AIOKafkaConsumer) -> None:
-        parts = await _partitions(consumer, tuple(FOLLOWED))
+        parts = await self._partitions(*FOLLOWED)
         consumer.assign(parts)
         ends = await consumer.end_offsets(parts)
         await self._seek(consumer, parts)
@@ -125,6 +125,11 @@ class WorldReader:
             else:
                 await consumer.seek_to_beginning(tp)
 
+    async def _partitions(self, *names: str) -> list[TopicPartition]:
+        """Asked of the brokers: a consumer without a subscription knows no topic's partitions."""
+        there = await self.clients.partitions(list(names))
+        return [TopicPartition(name, p) for name in names for p in range(there.get(name, 0))]
+
     async def _take(self, record: ConsumerRecord) -> None:
         topic = FOLLOWED[record.topic]
         if record.value is None:
@@ -138,8 +143,3 @@ class WorldReader:
         self.world.learn(message)
         if topic.compacted:
             await self.told(topic, message)
-
-
-async def _partitions(consumer: AIOKafkaConsumer, names: tuple[str, ...]) -> list[TopicPartition]:
-    await consumer.topics()
-    return [TopicPartition(n, p) for n in names for p in sorted(consumer.partitions_for_topic(n) or ())]
