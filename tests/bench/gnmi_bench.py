@@ -30,6 +30,7 @@ from infra.fleet.gnmi_server import serve
 from infra.fleet.gnmi_switch import Bundle, Dialect, Readings, Switch
 
 PORTS = 64
+SETTLE_S = 30
 COUNTERS = (
     *(f"port_{way}_{what}" for way in ("rx", "tx") for what in ("bytes", "packets", "ucast_packets")),
     *(f"port_{way}_{what}" for way in ("rx", "tx") for what in ("discard_packets", "error_packets")),
@@ -122,21 +123,22 @@ class Ours:
     """What the collector did."""
 
     core: float
+    """CPU seconds a round, which is a second."""
     server_core: float
     per_s: float
     per_cpu_s: float
     outlet: CountingOutlet
 
 
-async def _settled(count: Callable[[], int]) -> None:
-    """Wait until what piled up during the start is worked off: two seconds of the same pace."""
-    last, pace = count(), -1
-    while True:
+async def _settled(count: Callable[[], int], expected: int | None = None) -> None:
+    """Wait until what piled up during the start is worked off: the pace expected, or the same pace twice."""
+    last, pace = count(), expected or -1
+    for _ in range(SETTLE_S):
         await asyncio.sleep(1.0)
         now = count()
         if now > last and abs((now - last) - pace) <= 0.1 * pace:
             return
-        last, pace = now, now - last
+        last, pace = now, expected or now - last
 
 
 async def collected(wanted: list[Target], seconds: float, interval_s: float, server: int) -> Ours:
@@ -146,7 +148,7 @@ async def collected(wanted: list[Target], seconds: float, interval_s: float, ser
     streams = [Stream(target, shared) for target in wanted]
     task = asyncio.create_task(run(streams, interval_s))
     await asyncio.gather(*(stream.first.wait() for stream in streams))
-    await _settled(lambda: outlet.scrapes)
+    await _settled(lambda: outlet.scrapes, len(wanted))
     outlet.samples = outlet.scrapes = outlet.bytes = 0
     begun, server_begun, wall = time.process_time(), _cpu_s(server), time.monotonic()
     await asyncio.sleep(seconds)
@@ -154,7 +156,9 @@ async def collected(wanted: list[Target], seconds: float, interval_s: float, ser
     spent, served = time.process_time() - begun, _cpu_s(server) - server_begun
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    return Ours(spent / wall, served / wall, outlet.samples / wall, outlet.samples / spent, outlet)
+    # By rounds, not by the wall: a window of three seconds holds three rounds or four.
+    rounds = outlet.scrapes / len(wanted)
+    return Ours(spent / rounds, served / wall, outlet.samples / rounds, outlet.samples / spent, outlet)
 
 
 async def discarded(wanted: list[Target], seconds: float, interval_s: float) -> tuple[float, list[bytes]]:
