@@ -85,6 +85,8 @@ class KafkaOutlet:
         self._lock = threading.RLock()
         self._log = limited_logger("lockstep.collect")
         self._reported_lost = 0
+        self._seen = (0, 0)
+        """Lost and spooled at the last tick."""
         self._fatal = False
         self.rejected = 0
         self.sweeps = Sweeps()
@@ -115,10 +117,11 @@ class KafkaOutlet:
     def beat(self, beat: Beat) -> None:
         """Report one sweep, with what was lost since the last beat and what waits on disk."""
         with self._lock:
-            lost = self.lost
             self.sweeps.count(beat)
-            beat = msgspec.structs.replace(beat, lost=lost - self._reported_lost, spooled=self.spooled)
-            self._reported_lost = lost
+            lost, spooled = self._seen
+            if lost != self._reported_lost or spooled:
+                beat = msgspec.structs.replace(beat, lost=lost - self._reported_lost, spooled=spooled)
+                self._reported_lost = lost
             self.publish(COLLECTOR_BEATS, beat)
 
     def reject(self, source: str, raw: bytes, why: str) -> None:
@@ -138,12 +141,15 @@ class KafkaOutlet:
             for bad in self._rejects.due(self._now_s()):
                 self._publish_bad(bad)
             for lane in self._all():
-                was_away, lost = lane.away, lane.lost
+                was_away = lane.away
                 lane.tick()
                 if lane.away and not was_away:
                     self._log.warning("Kafka does not acknowledge; messages go to disk under %s", self._folder.path)
-                if lane.lost > lost:
-                    self._log.error("%d messages lost: the spool is full or the disk is", lane.lost - lost)
+            former, self._seen = self._seen, (self.lost, self.spooled)
+            if self._seen[0] > former[0]:
+                self._log.error("%d messages lost: see above, or the spool is full", self._seen[0] - former[0])
+            if former[1] and not self._seen[1]:
+                self._log.info("Kafka has everything that waited on disk")
 
     async def serve(self) -> None:
         """Tick and sync until cancelled."""
