@@ -51,8 +51,8 @@ def run(
     with write_lock(place):
         _clean_up(connection, keep_h)
     for (table,) in connection.execute(_text("tables")).fetchall():
-        for step in ("rewrite", "merge"):
-            with write_lock(place):
+        with write_lock(place):
+            for step in ("rewrite", "merge"):
                 connection.execute(_text(step), {"table": table}).fetchall()
     with write_lock(place):
         old = [version for (version,) in connection.execute(_text("old_snapshots"), {"hours": keep_h}).fetchall()]

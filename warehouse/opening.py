@@ -112,6 +112,8 @@ def _make_room(place: Place) -> None:
 def _explain(place: Place, why: duckdb.Error) -> str:
     where = place.sqlite or "the PostgreSQL catalog"
     text = str(why).strip().partition("\n")[0]
+    if place.postgres:
+        text = text.replace(place.postgres, "(DSN)")
     if "does not match existing data path" in text:
         return f"{where} keeps its data elsewhere than LOCKSTEP_WAREHOUSE_DATA={place.data}: {text}"
     return f"cannot open the warehouse at {where}: {text}"
