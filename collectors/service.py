@@ -80,7 +80,9 @@ async def _keep_all_up(wanted: list[Configured], outlet: KafkaOutlet) -> None:
 async def _keep_up(source: Configured, outlet: KafkaOutlet, alone: bool) -> None:
     """Serve one source; start it again when it breaks. A lone source's own mistake ends the process instead."""
     log, wait_s = limited_logger("lockstep.collect"), RESTART_S[0]
+    clock = asyncio.get_running_loop().time
     while True:
+        began_s = clock()
         serving = asyncio.create_task(load(source.name).serve(source.args, outlet))
         try:
             await asyncio.wait({serving})
@@ -92,6 +94,8 @@ async def _keep_up(source: Configured, outlet: KafkaOutlet, alone: bool) -> None
             return
         if alone and isinstance(failure, UserError):
             raise failure
+        if clock() - began_s > RESTART_S[1]:
+            wait_s = RESTART_S[0]
         log.error("%s: %s; again in %.0f s", source.name, failure, wait_s, exc_info=_traceback(failure))
         await asyncio.sleep(wait_s)
         wait_s = min(2 * wait_s, RESTART_S[1])
