@@ -35,9 +35,12 @@ class Difference:
 
 def wanted_config(topic: Topic[Any]) -> dict[str, str]:
     """The Kafka topic configuration that the contract asks for."""
-    if topic.compacted:
-        return {"cleanup.policy": "compact"}
-    return {"cleanup.policy": "delete", "retention.ms": str(topic.retention_ms)}
+    config = {"cleanup.policy": "compact" if topic.compacted else "delete"}
+    if not topic.compacted:
+        config["retention.ms"] = str(topic.retention_ms)
+    if topic.max_message_bytes is not None:
+        config["max.message.bytes"] = str(topic.max_message_bytes)
+    return config
 
 
 def admin_client(client: KafkaClient) -> "AdminClient":

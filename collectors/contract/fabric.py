@@ -52,7 +52,11 @@ class PortScrape(Message, frozen=True, kw_only=True):
 
 
 class Link(Message, frozen=True, kw_only=True):
-    """One end of a cable: what `device`/`port` is plugged into. The last message of a port is true."""
+    """One end of a cable: what `device`/`port` is plugged into, as one source tells it.
+
+    The last message of a source about a port stands for that source. Readers merge the sources: the file or
+    inventory knows the host, its GPUs and the rail; LLDP knows where the cable is plugged in now.
+    """
 
     device: str
     port: str
@@ -63,6 +67,9 @@ class Link(Message, frozen=True, kw_only=True):
     """The host behind the far end, when it is a NIC or HCA."""
     gpu_uuids: list[str] = field(default_factory=list)
     """GPUs that use that NIC (PCIe affinity, rail)."""
+    gpu_index: list[int] = field(default_factory=list)
+    """The same GPUs by DCGM's index on `node`, where their UUIDs are not told."""
     rail: int | None = None
     source: Literal["lldp", "file", "inventory"] = "file"
     up: bool = True
+    """False: by a file or inventory, no cable is there any more; by LLDP, the neighbour is not heard now."""

@@ -24,6 +24,8 @@ class Topic(Generic[M]):
     partitions: int = 8
     retention_ms: int = 3 * DAY_MS
     compacted: bool = False
+    max_message_bytes: int | None = None
+    """None: as the broker says, 1 MB unless it was told otherwise."""
 
     @cached_property
     def _decoder(self) -> "msgspec.json.Decoder[M]":

@@ -10,6 +10,9 @@ from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import scoped
 from collectors.contract.topic import DAY_MS, Topic
 
+LARGE_BYTES = 8 << 20
+"""For a whole placement: some 200 bytes a rank before compression."""
+
 GPU_SCRAPES = Topic(name="gpu.scrapes.v1", type=GpuScrape, key=lambda m: scoped(m.cluster, m.node))
 KERNEL_EVENTS = Topic(
     name="kernel.events.v1",
@@ -20,7 +23,11 @@ KERNEL_EVENTS = Topic(
 NCCL_WINDOWS = Topic(name="nccl.windows.v1", type=CollectiveWindow, key=lambda m: scoped(m.cluster, m.job))
 JOB_STEPS = Topic(name="job.steps.v1", type=StepReport, key=lambda m: scoped(m.cluster, m.job))
 JOB_EVENTS = Topic(
-    name="job.events.v1", type=JobEvent, key=lambda m: scoped(m.cluster, m.job), retention_ms=14 * DAY_MS
+    name="job.events.v1",
+    type=JobEvent,
+    key=lambda m: scoped(m.cluster, m.job),
+    retention_ms=14 * DAY_MS,
+    max_message_bytes=LARGE_BYTES,
 )
 JOB_PLACEMENTS = Topic(
     name="job.placements.v1",
@@ -28,12 +35,14 @@ JOB_PLACEMENTS = Topic(
     key=lambda m: scoped(m.cluster, m.job),
     partitions=1,
     compacted=True,
+    max_message_bytes=LARGE_BYTES,
 )
 FABRIC_SCRAPES = Topic(name="fabric.scrapes.v1", type=PortScrape, key=lambda m: scoped(m.cluster, m.device))
 FABRIC_LINKS = Topic(
     name="fabric.links.v1",
     type=Link,
-    key=lambda m: scoped(m.cluster, m.device, m.port),
+    # With its source: what LLDP sees must not replace what the file says in the compacted log.
+    key=lambda m: scoped(m.cluster, m.device, m.port, m.source),
     partitions=1,
     compacted=True,
 )

@@ -110,7 +110,7 @@ GOLDEN: list[tuple[Any, Message, str]] = [
     (
         FABRIC_LINKS,
         Link(ts_us=T, device="leaf1", port="Ethernet0", far_device="n1", far_port="eth0", far_kind="nic", node="n1"),
-        "default/leaf1/Ethernet0",
+        "default/leaf1/Ethernet0/file",
     ),
     (
         COLLECTOR_BEATS,

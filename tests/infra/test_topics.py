@@ -24,3 +24,11 @@ def test_a_compacted_topic_asks_for_compaction_and_no_retention() -> None:
         "cleanup.policy": "delete",
         "retention.ms": str(3 * 86_400_000),
     }
+
+
+def test_topics_that_carry_whole_placements_take_messages_of_8_mib() -> None:
+    assert {n for n, t in BY_NAME.items() if t.max_message_bytes is not None} == {"job.events.v1", "job.placements.v1"}
+    assert wanted_config(BY_NAME["job.placements.v1"]) == {
+        "cleanup.policy": "compact",
+        "max.message.bytes": "8388608",
+    }
