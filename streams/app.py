@@ -85,7 +85,7 @@ async def partitions_of(clients: Clients, topics: list[Topic[Any]]) -> dict[str,
             continue
         missing = [n for n in names if n not in found]
         if missing:
-            raise UserError(f"no topic {', '.join(missing)}: run `lockstep topics --apply` first")
+            raise UserError(f"no topic {', '.join(missing)}: run `lockstep topics` first")
         return found
 
 

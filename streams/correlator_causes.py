@@ -52,7 +52,7 @@ def explains(
         return effect.cluster == cause.cluster and effect.subject.id in jobs
     if not cause_parts.own & effect_parts.upstream:
         return False
-    if effect.subject.kind == "node" and cause.subject.kind == "gpu":
+    if effect.detector == "silence" and effect.subject.kind == "node" and cause.subject.kind == "gpu":
         return level(cause, world) >= BROKEN
     return True
 
