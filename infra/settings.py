@@ -27,6 +27,7 @@ def infra_settings() -> InfraSettings:
 # Room -> (module, function that reads its settings of this process).
 ROOMS = {
     "collectors": ("collectors.settings", "collector_settings"),
+    "collectors, gnmi": ("collectors.gnmi.settings", "gnmi_settings"),
     "streams": ("streams.settings", "stream_settings"),
     "warehouse": ("warehouse.settings", "warehouse_settings"),
     "pipelines": ("pipelines.settings", "pipeline_settings"),

@@ -122,4 +122,4 @@ def daily_report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None
 
 
 HOURLY_ASSETS = [gpu_inventory, mfu_hourly, usable_compute_hourly, fleet_health_hourly]
-DAILY_ASSETS = [mfu, usable_compute, fleet_health, effective_compute, daily_report]
+DAILY_ASSETS = [mfu, usable_compute, fleet_health, effective_compute]

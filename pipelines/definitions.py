@@ -2,12 +2,12 @@
 
 import dagster as dg
 
-from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS
+from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS, daily_report
 from pipelines.checks import CHECKS
 from pipelines.schedules import JOBS, SCHEDULES
 
 defs = dg.Definitions(
-    assets=[*HOURLY_ASSETS, *DAILY_ASSETS],
+    assets=[*HOURLY_ASSETS, *DAILY_ASSETS, daily_report],
     asset_checks=CHECKS,
     jobs=JOBS,
     schedules=SCHEDULES,

@@ -29,35 +29,41 @@ def dagster_home() -> Path:
     return home
 
 
-def materialize(start: datetime, end: datetime, told: Callable[[str], None] = lambda line: None) -> None:
-    """Build every hour of [start, end) in one run, then each of its days with its report; `told` hears each stage.
+def materialize(
+    start: datetime, end: datetime, told: Callable[[str], None] = lambda line: None, *, reports: int = 2
+) -> None:
+    """Build every hour of [start, end) in one run, its days in another, and the reports of the last `reports` days.
 
-    Raises `UserError` naming what failed.
+    `told` hears each stage. Raises `UserError` naming what failed.
     """
     import dagster as dg
 
+    dagster_home()
+    first, last = start.astimezone(UTC), end.astimezone(UTC) - HOUR
+    with dg.DagsterInstance.get() as instance:
+        told(f"hours {first:%d %b %H:%M} to {last:%d %b %H:%M}")
+        _run(instance, "hourly_rollups", f"{first:%Y-%m-%d-%H:%M}", f"{last:%Y-%m-%d-%H:%M}")
+        told(f"days {first:%d %b} to {last:%d %b}")
+        _run(instance, "daily_rollups", f"{first:%Y-%m-%d}", f"{last:%Y-%m-%d}")
+        for back in reversed(range(reports)):
+            day = last - back * DAY
+            if day.date() >= first.date():
+                told(f"report of {day:%d %b}")
+                _run(instance, "daily_report_file", f"{day:%Y-%m-%d}", f"{day:%Y-%m-%d}")
+
+
+def _run(instance: "dg.DagsterInstance", job: str, first: str, last: str) -> None:
     from pipelines.definitions import defs
 
-    dagster_home()
-    with dg.DagsterInstance.get() as instance:
-        last = end.astimezone(UTC) - HOUR
-        first_key, last_key = (f"{moment.astimezone(UTC):%Y-%m-%d-%H:%M}" for moment in (start, last))
-        told(f"hours {first_key} to {last_key} UTC")
-        hours = defs.resolve_job_def("hourly_rollups").execute_in_process(
+    ranged = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    _must(
+        defs.resolve_job_def(job).execute_in_process(
             instance=instance,
             raise_on_error=False,
-            tags={"dagster/asset_partition_range_start": first_key, "dagster/asset_partition_range_end": last_key},
+            partition_key=first if first == last else None,
+            tags={} if first == last else ranged,
         )
-        _must(hours)
-        day = start.astimezone(UTC).date()
-        while day <= last.date():
-            told(f"day {day} and its report")
-            _must(
-                defs.resolve_job_def("daily_rollups").execute_in_process(
-                    instance=instance, raise_on_error=False, partition_key=day.isoformat()
-                )
-            )
-            day += DAY
+    )
 
 
 def _must(done: "dg.ExecuteInProcessResult") -> None:

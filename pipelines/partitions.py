@@ -8,7 +8,8 @@ from pipelines.settings import pipeline_settings
 
 FIRST = f"{pipeline_settings().first_day}"
 HOURS = dg.HourlyPartitionsDefinition(start_date=f"{FIRST}-00:00", timezone="UTC")
-DAYS = dg.DailyPartitionsDefinition(start_date=FIRST, timezone="UTC")
+# Today has a partition too: it is rebuilt as its hours pass.
+DAYS = dg.DailyPartitionsDefinition(start_date=FIRST, timezone="UTC", end_offset=1)
 
 
 def window(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> tuple[datetime, datetime]:

@@ -7,12 +7,13 @@ from collectors.contract.beat import Beat, Rejected
 from collectors.contract.message import Message
 from streams.contract import Finding, Incident, NodeHealth
 
-RATE_WINDOW_US = 5_000_000
+RATE_WINDOW_US = 15_000_000
+"""Longer than the slowest beat of a collector, 10 s."""
 
 
 @dataclass
 class Rate:
-    """Samples a second of one source over the last seconds of event time."""
+    """Samples a second of one source over the last 15 seconds of event time."""
 
     total: int = 0
     recent: deque[tuple[int, int]] = field(default_factory=deque)
@@ -46,6 +47,8 @@ class Board:
         if self.first_us is None:
             self.first_us = message.ts_us
         if isinstance(message, Beat):
+            if message.source == "load":
+                return  # counts once more what collectors counted
             if message.source not in self.rates:
                 self.rates[message.source] = Rate()
             self.rates[message.source].add(message.ts_us, message.samples)

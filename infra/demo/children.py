@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,13 +88,3 @@ def tail(log: Path, lines: int = 3) -> str:
         return "\n".join(log.read_text(errors="replace").strip().splitlines()[-lines:])
     except FileNotFoundError:
         return ""
-
-
-def wait_for(ready: "threading.Event | None", path: Path, seconds: float, child: Child) -> bool:
-    """Wait until `path` is there; False when the time is over, the part died, or `ready` (an end) is set."""
-    deadline = time.monotonic() + seconds
-    pause = ready or threading.Event()
-    while not path.exists():
-        if child.process.poll() is not None or time.monotonic() > deadline or pause.wait(0.1):
-            return False
-    return True

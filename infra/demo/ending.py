@@ -7,17 +7,18 @@ from datetime import UTC, datetime, timedelta
 from rich.console import Console
 from rich.table import Table
 
-from infra.demo.board import Board
-from infra.demo.story import Story
+from infra.demo.story import DRAIN_S, Story
 from infra.score_report import table
 from infra.scoreboard import Scoreboard, judge
 
 
-def scoreboard(story: Story) -> Scoreboard:
-    """Judge the edges that were told, each once and in order of time."""
+def scoreboard(story: Story, seconds: float) -> Scoreboard:
+    """Judge what was told of the story's `seconds`."""
+    until_us = story.start_us + round((seconds + DRAIN_S) * 1e6)
     with story.lock:
-        board: Board = story.board
-        return judge(story.scenario, board.findings, board.edges, story.start_us)
+        findings = [finding for finding in story.board.findings if finding.ts_us <= until_us]
+        edges = [edge for edge in story.board.edges if edge.ts_us <= until_us]
+    return judge(story.scenario, findings, edges, story.start_us)
 
 
 def tell(story: Story, board: Scoreboard, seconds: float) -> None:

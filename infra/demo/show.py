@@ -39,7 +39,7 @@ def show(args: argparse.Namespace) -> int:
         _forget_settings()
         try:
             story.begin()
-            _live(story, args.seconds, began)
+            _live(story, args.seconds, dagster=not args.no_dagster)
             if story.end.is_set():
                 return 130
             return _finish(story, args)
@@ -50,10 +50,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _finish(story: Story, args: argparse.Namespace) -> int:
-    board = scoreboard(story)
-    deadline = time.monotonic() + PAST_WAIT_S
-    while story.past_running and time.monotonic() < deadline and not story.end.wait(1.0):
-        story.watch_parts()
+    board = scoreboard(story, args.seconds)
     story.watch_parts()
     if story.past_running:
         story.troubles.append(f"the week's rollups were not done {PAST_WAIT_S:.0f} s after the story")
@@ -64,46 +61,53 @@ def _finish(story: Story, args: argparse.Namespace) -> int:
         sys.stderr.write(f"{trouble}\n")
     if not args.exit:
         print("everything goes on until Ctrl-C")
-        _live(story, None, time.monotonic())
+        _live(story, None)
     if story.troubles:
         return 2
     return 0 if board.ok else 1
 
 
-def _live(story: Story, seconds: float | None, began: float) -> None:
-    """Until the story's last second and what follows from it; with None, until an end is asked for."""
+def _live(story: Story, seconds: float | None, *, dagster: bool = False) -> None:
+    """Until the story's last second, what follows from it, and the week's rollups; with None until an end is asked."""
     console = Console()
     nodes = list(story.scenario.layout.node_names)
-    background = story.past_child is None
     told = len(story.board.edges)
-    frame = Live(console=console, refresh_per_second=4, transient=False) if console.is_terminal else None
+    stage = ""
+    frame = Live(console=console, refresh_per_second=4) if console.is_terminal else None
     with frame or contextlib.nullcontext():
         while not story.end.wait(FRAME_S):
             now_us = time.time_ns() // 1000
             passed = (now_us - story.start_us) / 1e6
-            if background and story.board.first_us is not None:
-                background = False
-                story.begin_past()
+            if seconds is not None and not story.background and story.board.first_us is not None:
+                story.begin_background(dagster)
             story.watch_parts()
             with story.lock:
                 edges, told = story.board.edges[told:], len(story.board.edges)
                 if frame is not None:
-                    length = "" if seconds is None else f" of {seconds:.0f}"
-                    status = f"{max(0, passed):.0f}{length} s   " + _past_words(story)
-                    frame.update(render(story.board, nodes, now_us, f"Lockstep  {story.scenario.about}", status))
+                    frame.update(
+                        render(
+                            story.board,
+                            nodes,
+                            now_us,
+                            f"Lockstep  {story.scenario.about}",
+                            _status(story, passed, seconds),
+                        )
+                    )
             if frame is None:
                 for edge in edges:
                     print(plain(edge, story.start_us), flush=True)
-            if seconds is not None and passed > seconds + DRAIN_S:
+                if story.past_stage != stage:
+                    stage = story.past_stage
+                    print(f"{max(0.0, passed):6.1f} s  {stage}", flush=True)
+            over = seconds is not None and passed > seconds + DRAIN_S
+            if over and (not story.past_running or passed > (seconds or 0) + PAST_WAIT_S):
                 return
 
 
-def _past_words(story: Story) -> str:
-    if story.past_child is None:
-        return ""
-    from infra.demo.children import tail
-
-    return ("past week: " + tail(story.past_child.log, 1)) if story.past_running else "past week: rolled up"
+def _status(story: Story, passed: float, seconds: float | None) -> str:
+    if seconds is None:
+        return f"{passed:.0f} s"
+    return f"{min(seconds, max(0, passed)):.0f} of {seconds:.0f} s   {story.past_stage}"
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ class Story:
         self.children = Children(self.places.logs, self.env)
         self.listener: Listener | None = None
         self.past_child: Child | None = None
-        self.dagster: Child | None = None
+        self.background = False
         self.dagster_address: str | None = None
 
     def begin(self) -> None:
@@ -119,35 +119,26 @@ class Story:
         with self.lock:
             self.board.take(message)
 
-    def begin_past(self) -> None:
-        """A virtual week, its rollups and the Dagster UI, below everything else in priority."""
-        module = [sys.executable, "-m"]
+    def begin_background(self, dagster: bool) -> None:
+        """A virtual week with its rollups, and the Dagster UI, below everything else in priority."""
+        self.background = True
+        if dagster:
+            self._dagster()
         if self.past:
             days, interval = str(PAST_DAYS), str(PAST_INTERVAL_S)
-            argv = [*module, "infra.demo.past", "--days", days, "--interval", interval]
+            argv = [sys.executable, "-m", "infra.demo.past", "--days", days, "--interval", interval]
             self.past_child = self.children.start("past", argv, nice=15)
 
-    def begin_dagster(self) -> None:
+    def _dagster(self) -> None:
         """`dagster dev` on a free port of loopback."""
         from infra.kafka.local import free_port
         from pipelines.materialize import dagster_home
 
         dagster_home()
         port = free_port()
-        self.dagster = self.children.start(
-            "dagster",
-            [
-                str(Path(sys.executable).with_name("dagster")),
-                "dev",
-                "-m",
-                "pipelines.definitions",
-                "-h",
-                "127.0.0.1",
-                "-p",
-                str(port),
-            ],
-            nice=10,
-        )
+        program = str(Path(sys.executable).with_name("dagster"))
+        argv = [program, "dev", "-m", "pipelines.definitions", "-h", "127.0.0.1", "-p", str(port)]
+        self.children.start("dagster", argv, nice=10)
         self.dagster_address = f"http://127.0.0.1:{port}"
 
     def watch_parts(self) -> None:
@@ -157,6 +148,16 @@ class Story:
                 continue
             self.troubles.append(f"{name} ended by itself with status {code}: {last}")
             self.say(self.troubles[-1])
+
+    @property
+    def past_stage(self) -> str:
+        """How far the week is, in a few words."""
+        if self.past_child is None:
+            return ""
+        if not self.past_running:
+            return "past week: rolled up"
+        said = [line for line in tail(self.past_child.log, 400).splitlines() if " - dagster - " not in line]
+        return "past week: " + (said[-1][:60] if said else "being written")
 
     @property
     def past_running(self) -> bool:

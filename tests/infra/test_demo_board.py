@@ -40,12 +40,14 @@ def test_the_gravest_incident_stands_first_and_a_cleared_one_not_at_all() -> Non
     assert [i.id for i in board.open_incidents()] == ["grave", "old"]
 
 
-def test_a_rate_is_of_the_last_five_seconds() -> None:
+def test_a_rate_is_of_the_last_fifteen_seconds_and_the_loader_counts_nothing_twice() -> None:
     board = Board()
-    for second in range(10):
+    for second in range(20):
         board.take(Beat(ts_us=T + second * S, collector="c", source="dcgm", samples=100))
-    assert board.rates["dcgm"].per_second(T + 9 * S) == 100
-    assert board.rates["dcgm"].total == 1000
+        board.take(Beat(ts_us=T + second * S, collector="l", source="load", samples=100))
+    assert list(board.rates) == ["dcgm"]
+    assert board.rates["dcgm"].per_second(T + 19 * S) == 100
+    assert board.rates["dcgm"].total == 2000
     assert board.rates["dcgm"].per_second(T + 60 * S) == 0
 
 
@@ -54,7 +56,7 @@ def test_a_frame_names_cause_age_health_and_rates() -> None:
     board.take(incident("gpu3", "critical", T, symptoms=["a", "b"]))
     reason = HealthReason(cause="thermal_throttle", points=25, part="g", since_us=T, finding="f")
     board.take(NodeHealth(ts_us=T, node="n1", score=75, schedulable=True, state="suspect", reasons=[reason]))
-    board.take(Beat(ts_us=T + 60 * S, collector="c", source="dcgm", samples=500))
+    board.take(Beat(ts_us=T + 60 * S, collector="c", source="dcgm", samples=1500))
     console = Console(width=120, record=True, force_terminal=False, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     console.print(render(board, ["n1", "n2"], T + 65 * S - S, "Lockstep", "0:42"))
     text = console.export_text()

@@ -4,6 +4,7 @@ select
     cluster,
     arg_max(node, ts) as node,
     gpu_uuid,
+    arg_max(pci, ts) as pci,
     arg_max(model, ts) as model,
     min(ts) as first_at,
     max(ts) as last_at,
