@@ -13,16 +13,16 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRA = {"collectors": "collect", "streams": "stream", "warehouse": "warehouse", "pipelines": "pipelines"}
 
-# Imports every module of a room while any package outside the allowed ones is hidden.
+# Imports every module of a room where no package outside the allowed ones is to be found.
 PROBE = """
 import importlib, pkgutil, sys
-from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 hidden = set(sys.argv[2].split(","))
-class Hide(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in hidden:
-            raise ModuleNotFoundError(f"hidden: {name}", name=name)
-sys.meta_path.insert(0, Hide())
+class Some(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.split(".")[0] in hidden else PathFinder.find_spec(name, path, target)
+sys.meta_path = [Some if finder is PathFinder else finder for finder in sys.meta_path]
 room = importlib.import_module(sys.argv[1])
 for info in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
     importlib.import_module(info.name)
