@@ -13,6 +13,7 @@ SOURCES: dict[str, tuple[str, str]] = {
     "steps": ("collectors.steps.source", "training steps and job events, from the training client"),
     "nccl-inspector": ("collectors.nccl.source", "collectives, from the files of the NCCL Inspector plug-in"),
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
+    "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
 }
 

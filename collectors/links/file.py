@@ -1,0 +1,46 @@
+"""The file of a cable map."""
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.contract.fabric import Link
+from collectors.contract.kafka import kafka_settings
+from collectors.links.forms import MapError, read_map
+
+Stamp = tuple[int, int, int]
+"""Time of the last write (ns), size, inode."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapFile:
+    """What a file held. `ts_us`: when it was written, which is when its links were told."""
+
+    ts_us: int
+    links: dict[str, Link]
+
+
+def read_file(path: Path) -> MapFile:
+    """Raises `MapError` naming file and line."""
+    try:
+        if str(path) == "-":
+            raw, ts_us = sys.stdin.buffer.read(), time.time_ns() // 1000
+        else:
+            raw, ts_us = path.read_bytes(), path.stat().st_mtime_ns // 1000
+        text = raw.decode("utf-8-sig")
+    except OSError as why:
+        raise MapError(f"{path}: {why.strerror}") from why
+    except UnicodeDecodeError as why:
+        line = raw[: why.start].count(b"\n") + 1
+        raise MapError(f"{path}:{line}: not UTF-8 text: {why.reason}") from why
+    return MapFile(ts_us, read_map(text, "stdin" if str(path) == "-" else str(path), kafka_settings().cluster, ts_us))
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What changes when the file is written or replaced; None: it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
