@@ -81,7 +81,7 @@ class WorkerClock:
             if self._away or now_us < self._hold_until_us:
                 return self._frozen_us
             self._frozen_us = None
-        return min(now_us, self._heard_us + self.limits.hiccup_us) - self.limits.behind_us
+        return min(now_us, self._heard_us) - self.limits.behind_us
 
 
 @dataclass(slots=True)

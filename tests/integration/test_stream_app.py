@@ -15,6 +15,7 @@ from collectors.contract.envelope import write
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import COLLECTOR_TOPICS
+from infra.kafka.local import running_kafka
 from streams.contract import INCIDENTS, NODE_HEALTH, Finding
 from streams.pipeline import Pipeline
 from streams.replay import Recording, replay

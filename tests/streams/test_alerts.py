@@ -1,0 +1,163 @@
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from streams.alertmanager import instances
+from streams.alerts import AlertBook, AlertLimits, labels_of, pages, payload
+from streams.alerts_file import AlertsFile
+from streams.contract import Evidence, Incident, Subject
+
+S = 1_000_000
+T0 = 1_800_000_000 * S
+
+
+def told(**more: Any) -> Incident:
+    """A throttling GPU with a job on it, as first told."""
+    fields: dict[str, Any] = {
+        "ts_us": T0,
+        "id": "inc-1",
+        "state": "opened",
+        "severity": "critical",
+        "cause": "throttle|default/gpu/G1|1",
+        "cause_word": "thermal_throttle",
+        "detector": "throttle",
+        "subject": Subject(kind="gpu", id="G1", node="n1", gpu_uuid="G1", gpu_index=3),
+        "opened_us": T0 - 5 * S,
+        "jobs": ["train"],
+        "summary": "hot",
+        "action": "cool it",
+        "runbook": "docs/runbooks/thermal_throttle.md",
+        "evidence": [Evidence(what="temperature", value=95.0, unit="C")],
+    }
+    return Incident(**{**fields, **more})
+
+
+def test_all_values_are_strings_and_none_is_empty() -> None:
+    book = AlertBook()
+    alert = book.learn(told(jobs=[]))
+    assert alert is not None
+    sent = payload(alert, AlertLimits(), T0)
+    assert all(isinstance(v, str) and v for part in ("labels", "annotations") for v in sent[part].values())
+    assert "jobs" not in sent["annotations"]
+
+
+def test_the_labels_name_the_part_and_no_count_or_time() -> None:
+    assert labels_of(told()) == {
+        "alertname": "ThermalThrottle",
+        "cluster": "default",
+        "incident": "inc-1",
+        "detector": "throttle",
+        "node": "n1",
+        "gpu": "G1",
+        "gpu_index": "3",
+        "severity": "critical",
+        "page": "yes",
+    }
+
+
+def test_an_update_and_a_new_cause_keep_the_labels() -> None:
+    book = AlertBook()
+    first = book.learn(told())
+    assert first is not None
+    before = dict(first.labels)
+    assert book.learn(told(state="updated", ts_us=T0 + S, cause_word="xid_79", jobs=["a", "b"])) is None
+    (alert,) = book.alerts()
+    assert alert.labels == before
+    assert payload(alert, AlertLimits(), T0)["annotations"]["cause_word"] == "xid_79"
+
+
+def test_a_ticket_that_becomes_a_page_ends_and_a_page_opens() -> None:
+    book = AlertBook()
+    ticket = book.learn(told(severity="warning"))
+    page = book.learn(told(state="updated", ts_us=T0 + S))
+    assert ticket is not None
+    assert page is not None
+    assert (pages(ticket), ticket.ended_us) == (False, T0 + S)
+    assert (pages(page), page.ended_us) == (True, None)
+
+
+def test_an_open_alert_ends_in_five_minutes_unless_sent_again_and_a_cleared_one_has_ended() -> None:
+    book = AlertBook()
+    alert = book.learn(told())
+    assert alert is not None
+    assert payload(alert, AlertLimits(), T0)["endsAt"] == "2027-01-15T08:05:00.000000Z"
+    book.learn(told(state="cleared", ts_us=T0 + 60 * S))
+    assert payload(alert, AlertLimits(), T0 + 90 * S)["endsAt"] == "2027-01-15T08:01:00.000000Z"
+    assert payload(alert, AlertLimits(), T0)["startsAt"] == "2027-01-15T07:59:55.000000Z"
+
+
+def test_the_same_edge_again_and_a_late_one_change_nothing() -> None:
+    book = AlertBook()
+    book.learn(told())
+    book.learn(told(state="cleared", ts_us=T0 + 60 * S))
+    assert book.learn(told()) is None
+    assert book.learn(told(state="updated", ts_us=T0 + 70 * S)) is None
+    assert [a.ended_us for a in book.alerts()] == [T0 + 60 * S]
+
+
+def test_an_ended_alert_is_forgotten_five_minutes_after_everybody_heard_of_it() -> None:
+    book = AlertBook()
+    book.learn(told())
+    book.learn(told(state="cleared", ts_us=T0))
+    book.forget(T0 + 299 * S, delivered=True)
+    assert len(book.alerts()) == 1
+    book.forget(T0 + 3600 * S, delivered=False)
+    assert len(book.alerts()) == 1
+    book.forget(T0 + 301 * S, delivered=True)
+    assert book.alerts() == []
+
+
+def test_the_book_survives_its_rows() -> None:
+    book, other = AlertBook(), AlertBook()
+    book.learn(told(severity="warning"))
+    book.learn(told(state="updated", ts_us=T0 + S))
+    other.restore({k: v for k, v in book.take_changes().items() if v is not None})
+    assert other.rows == book.rows
+
+
+def test_info_incidents_never_become_alerts() -> None:
+    book = AlertBook()
+    assert book.learn(told(severity="info")) is None
+    assert book.alerts() == []
+
+
+def test_the_file_holds_each_page_and_each_end_once_whatever_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.jsonl"
+    for _ in range(3):
+        book = AlertBook()
+        book.learn(told())
+        file = AlertsFile(book, path, terminal=io.StringIO())
+        file.open()
+        file.write_due(T0)
+        book.learn(structs.replace(told(), state="cleared", ts_us=T0 + S))
+        file.write_due(T0 + S)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(r["state"], r["page"]) for r in rows] == [("firing", True), ("resolved", True)]
+
+
+def test_a_line_that_a_crash_cut_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.jsonl"
+    path.write_text('{"state": "firing", "lab')
+    book = AlertBook()
+    book.learn(told())
+    file = AlertsFile(book, path, terminal=io.StringIO())
+    file.open()
+    file.write_due(T0)
+    assert json.loads(path.read_text().splitlines()[1])["state"] == "firing"
+
+
+def test_the_terminal_says_page_or_ticket_with_what_to_do(tmp_path: Path) -> None:
+    out = io.StringIO()
+    book = AlertBook()
+    book.learn(told())
+    file = AlertsFile(book, tmp_path / "a.jsonl", terminal=out)
+    file.open()
+    file.write_due(T0)
+    assert out.getvalue() == ("PAGE: ThermalThrottle hot; do: cool it; docs/runbooks/thermal_throttle.md [inc-1]\n")
+
+
+def test_several_alertmanagers_are_a_comma_list() -> None:
+    assert [t.url for t in instances("http://a:9093/, http://b:9093")] == ["http://a:9093", "http://b:9093"]
