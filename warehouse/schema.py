@@ -26,6 +26,7 @@ FOLDERS = {
     "rank_steps": HOUR,
     "collectives": HOUR,
     "port_scrapes": HOUR,
+    "port_classes": HOUR,
     "port_fields": HOUR,
     "beats": DAY,
     "kernel_events": DAY,
@@ -45,12 +46,17 @@ SORTED: dict[str, tuple[str, ...]] = {
     "rank_steps": ("cluster", "job", "rank", "step"),
     "collectives": ("cluster", "job", "comm", "rank", "seq"),
     "port_scrapes": ("cluster", "device", "port", "ts"),
+    "port_classes": ("cluster", "device", "port", "index", "ts"),
     "port_fields": ("cluster", "counter", "device", "port", "index", "ts"),
 }
 """How a merge sorts: what one thing sent stands together, so that it packs and is found quickly."""
 
 OPTIONS = {"parquet_compression": "zstd", "parquet_version": "2"}
-COLUMN_NOTES = {"gpu_scrapes": "gpu_columns.csv", "port_scrapes": "port_columns.csv"}
+COLUMN_NOTES = {
+    "gpu_scrapes": "gpu_columns.csv",
+    "port_scrapes": "port_columns.csv",
+    "port_classes": "class_columns.csv",
+}
 
 
 def tables() -> dict[str, str]:

@@ -30,6 +30,7 @@ from infra.topics import ALL_TOPICS, admin_client, create
 from warehouse import maintenance
 from warehouse.feed import Feed, quiet_logger
 from warehouse.insert import insert
+from warehouse.loader import write
 from warehouse.loading import Loading
 from warehouse.offsets import read_offsets
 from warehouse.opening import connect
@@ -39,6 +40,7 @@ from warehouse.rows.topics import rows_of, samples_of
 from warehouse.settings import WarehouseSettings
 from warehouse.transaction import transact
 
+LIVE_SWEEPS = 60
 T0 = 1_780_000_000_000_000
 INTERVAL_US = 10_000_000
 BUSY = {
@@ -92,7 +94,7 @@ def gpu_scrapes(nodes: int, sweeps: int, draw: random.Random) -> Iterator[GpuScr
 
 
 def port_scrapes(devices: int, sweeps: int, draw: random.Random) -> Iterator[PortScrape]:
-    """64 ports x (9 counters of the port and 2 of each of 8 priorities) a switch and sweep."""
+    """64 ports x (9 counters of the port and 5 of each of 8 priorities and queues) a switch and sweep."""
     ports = [Port(name=f"Ethernet{at * 4}", speed_gbps=400.0, lossless=[3, 4]) for at in range(64)]
     totals: dict[tuple[int, str], list[int]] = {}
     for sweep in range(sweeps):
@@ -110,7 +112,9 @@ def port_scrapes(devices: int, sweeps: int, draw: random.Random) -> Iterator[Por
                 for at in range(64 if priority == 3 else 0):
                     total[at] += draw.randrange(200)
                 columns[f"pfc_rx_frames.{priority}"] = list(total)
-                columns[f"pfc_tx_frames.{priority}"] = [0] * 64
+                columns[f"queue_tx_packets.{priority}"] = [3 * count for count in total]
+                for counter in ("pfc_tx_frames", "queue_drop_packets", "queue_ecn_marked_packets"):
+                    columns[f"{counter}.{priority}"] = [0] * 64
             yield PortScrape(
                 device=f"leaf{device:02d}", ts_us=T0 + sweep * INTERVAL_US, epoch="boot-1", ports=ports, columns=columns
             )
@@ -132,32 +136,33 @@ class Result:
     def __str__(self) -> str:
         return (
             f"{self.name}: {self.samples:,} samples; load {self.load_per_cpu_s:,.0f} a CPU-second, "
-            f"floor {self.floor_per_cpu_s:,.0f}; {self.bytes_before:.2f} bytes a sample, "
+            f"floor {self.floor_per_cpu_s:,.0f}; {self.bytes_before:.2f} bytes a sample in a commit a sweep, "
             f"{self.bytes_after:.2f} after merge; {self.reads} reads meanwhile, {self.read_errors} errors"
         )
 
 
-def measure(name: str, topic: Topic[Any], messages: list[Message], bootstrap: str, state: Path) -> Result:
-    """Load, then the floor, then merge."""
+def measure(name: str, topic: Topic[Any], messages: list[Message], sweeps: int, bootstrap: str, state: Path) -> Result:
+    """Load, then the floor, then the bytes."""
     samples = sum(map(samples_of, messages))
     fill(topic, messages, bootstrap)
     settings = WarehouseSettings(state=str(state))
     reading = Reading(settings)
     load_s = load(settings, bootstrap, reading)
     floor_s = floor(WarehouseSettings(state=str(state / "floor")), topic, messages)
+    before, after = sizes(WarehouseSettings(state=str(state / "live")), topic, messages, len(messages) // sweeps)
+    return Result(name, samples, samples / load_s, samples / floor_s, before, after, reading.reads, reading.errors)
+
+
+def sizes(settings: WarehouseSettings, topic: Topic[Any], messages: list[Message], sweep: int) -> tuple[float, float]:
+    """Bytes a sample of live running, a commit a sweep, before and after maintenance."""
+    kept = messages[: LIVE_SWEEPS * sweep]
     place = place_of(settings)
     with connect(read_only=False, settings=settings) as connection:
+        for at in range(0, len(kept), sweep):
+            write(connection, [(topic, kept[at : at + sweep])], place=place)
         report = maintenance.run(connection, place=place, retention_h=0.0)
-    return Result(
-        name,
-        samples,
-        samples / load_s,
-        samples / floor_s,
-        report.bytes_before / samples,
-        report.bytes_after / samples,
-        reading.reads,
-        reading.errors,
-    )
+    samples = sum(map(samples_of, kept))
+    return report.bytes_before / samples, report.bytes_after / samples
 
 
 def fill(topic: Topic[Any], messages: list[Message], bootstrap: str) -> None:
@@ -249,12 +254,12 @@ def main() -> int:
     args = parser.parse_args()
     shapes: list[tuple[str, Topic[Any], list[Message]]] = [
         ("GpuScrape 8x32", GPU_SCRAPES, list(gpu_scrapes(args.nodes, args.sweeps, random.Random(1)))),
-        ("PortScrape 64x25", FABRIC_SCRAPES, list(port_scrapes(16, args.sweeps, random.Random(2)))),
+        ("PortScrape 64x49", FABRIC_SCRAPES, list(port_scrapes(16, args.sweeps, random.Random(2)))),
     ]
     for name, topic, messages in shapes:
         with tempfile.TemporaryDirectory() as folder, running_kafka(Path(folder) / "kafka") as broker:
             create(admin_client(KafkaClient(broker.bootstrap)), ALL_TOPICS)
-            print(measure(name, topic, messages, broker.bootstrap, Path(folder) / "state"), flush=True)
+            print(measure(name, topic, messages, args.sweeps, broker.bootstrap, Path(folder) / "state"), flush=True)
     return 0
 
 

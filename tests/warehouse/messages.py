@@ -65,7 +65,11 @@ def port_scrape(ts_us: int = T0, **changes: Any) -> PortScrape:
         "ts_us": ts_us,
         "epoch": "boot-1",
         "ports": [Port(name="Ethernet0", speed_gbps=400.0, lossless=[3]), Port(name="Ethernet4")],
-        "columns": {"port_rx_bytes": [2**64 - 1, 5], "pfc_rx_frames.3": [2**63, None]},
+        "columns": {
+            "port_rx_bytes": [2**64 - 1, 5],
+            "pfc_rx_frames.3": [2**63, None],
+            "queue_avg_bytes.3": [9, None],
+        },
         "named": {"own": ["up", 1.5]},
         "errors": {"port_tx_bytes": "no such path"},
     }

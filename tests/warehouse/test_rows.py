@@ -53,9 +53,13 @@ def test_counters_are_exact_to_64_bits_wide_and_long() -> None:
         ("Ethernet0", 2**64 - 1, [3]),
         ("Ethernet4", 5, None),
     ]
+    assert shown(tables, "port_classes", "port", "index", "lossless", "pfc_rx_frames", "unread") == [
+        ("Ethernet0", "3", True, 2**63, None),
+        ("Ethernet4", "3", None, None, ["pfc_rx_frames"]),
+    ]
     assert shown(tables, "port_fields", "port", "counter", "index", "named", "count", "value", "text") == [
-        ("Ethernet0", "pfc_rx_frames", "3", False, 2**63, None, None),
-        ("Ethernet4", "pfc_rx_frames", "3", False, None, None, None),
+        ("Ethernet0", "queue_avg_bytes", "3", False, 9, None, None),
+        ("Ethernet4", "queue_avg_bytes", "3", False, None, None, None),
         ("Ethernet0", "own", None, True, None, None, "up"),
         ("Ethernet4", "own", None, True, None, 1.5, None),
     ]
@@ -66,6 +70,21 @@ def test_a_counter_value_that_its_column_cannot_hold_stands_in_the_long_table(od
     tables = rows_of(FABRIC_SCRAPES.name, [port_scrape(columns={"port_rx_bytes": [odd, 5]}, named={})])
     assert shown(tables, "port_scrapes", "rx_bytes") == [(None,), (5,)]
     assert shown(tables, "port_fields", "port", "counter", "value") == [("Ethernet0", "port_rx_bytes", float(odd))]
+
+
+def test_counters_of_one_priority_share_a_row_and_those_of_another_scrape_do_not() -> None:
+    first = port_scrape(columns={"pfc_rx_frames.3": [1, 2], "pfc_tx_frames.3": [3, 4.5], "pfc_rx_frames.4": [5, 6]})
+    second = port_scrape(T0 + 1, columns={"pfc_tx_frames.3": [7, 8]})
+    tables = rows_of(FABRIC_SCRAPES.name, [first, second])
+    assert shown(tables, "port_classes", "port", "index", "pfc_rx_frames", "pfc_tx_frames") == [
+        ("Ethernet0", "3", 1, 3),
+        ("Ethernet4", "3", 2, None),
+        ("Ethernet0", "4", 5, None),
+        ("Ethernet4", "4", 6, None),
+        ("Ethernet0", "3", None, 7),
+        ("Ethernet4", "3", None, 8),
+    ]
+    assert ("Ethernet4", "pfc_tx_frames", "3", 4.5) in shown(tables, "port_fields", "port", "counter", "index", "value")
 
 
 def test_a_scrape_without_gpus_has_no_rows() -> None:

@@ -11,7 +11,7 @@ from warehouse.loader import write
 from warehouse.opening import connect
 from warehouse.place import Place
 from warehouse.rows.arrow import arrow_schema
-from warehouse.rows.fabric import port_columns
+from warehouse.rows.fabric import class_columns, port_columns
 from warehouse.rows.gpu import gpu_columns
 from warehouse.rows.topics import BUILDS, LOADED
 from warehouse.settings import WarehouseSettings
@@ -26,6 +26,7 @@ def test_every_topic_has_rows() -> None:
 def test_every_column_file_agrees_with_its_table() -> None:
     assert set(gpu_columns().values()) <= set(arrow_schema("gpu_scrapes").names)
     assert set(port_columns().values()) <= set(arrow_schema("port_scrapes").names)
+    assert arrow_schema("port_classes").names[-len(class_columns()) :] == list(class_columns().values())
     assert arrow_schema("gpu_scrapes").names[-len(gpu_columns()) :] == list(gpu_columns().values())
     assert arrow_schema("port_scrapes").names[-len(port_columns()) :] == list(port_columns().values())
 

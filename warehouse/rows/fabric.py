@@ -1,143 +1,119 @@
-"""`PortScrape` into `port_scrapes` (a column a counter) and `port_fields` (a row a counter); `Link` into `links`."""
+"""`PortScrape` into `port_scrapes`, `port_classes` and `port_fields`; `Link` into `links`.
+
+The first two have a column a counter, for the port and for each of its priorities, queues and groups; the third
+has a row for every other value.
+"""
 
 import csv
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import repeat
 from pathlib import Path
-from types import NoneType
 from typing import Any
-
-import pyarrow as pa
 
 from collectors.contract.fabric import Link, Port, PortScrape
 from warehouse.rows.arrow import Tables, build, check_parallel, from_rows
 from warehouse.rows.errors import error_rows
+from warehouse.rows.wide import Wide, exact
 
-COLUMNS = Path(__file__).parent.parent / "port_columns.csv"
-EXACT = 2**64
-LONG = ("cluster", "device", "ts", "epoch", "baseline", "port", "counter", "index", "named", "count", "value", "text")
+ROOM = Path(__file__).parent.parent
 SCRAPE = ("cluster", "device", "kind", "node", "ts", "epoch", "baseline")
 PORT = ("name", "speed_gbps", "link_layer", "lossless", "oper_up")
 PORT_COLUMNS = ("port", *PORT[1:])
+CLASS = ("cluster", "device", "ts", "epoch", "baseline", "port", "index", "lossless")
+LONG = (*CLASS[:6], "counter", "index", "named", "count", "value", "text")
 LINK = (
-    "cluster",
-    "device",
-    "port",
-    "ts",
-    "far_device",
-    "far_port",
-    "far_kind",
-    "node",
-    "gpu_uuids",
-    "rail",
-    "source",
-    "up",
+    *("cluster", "device", "port", "ts", "far_device", "far_port", "far_kind"),
+    *("node", "gpu_uuids", "rail", "source", "up"),
 )
 
-Values = list[Any]
+Row = tuple[Any, ...]
 
 
 @cache
 def port_columns() -> dict[str, str]:
-    """Canonical counter -> column of `port_scrapes`."""
-    with COLUMNS.open(newline="") as file:
+    """Canonical counter of a port -> column of `port_scrapes`."""
+    return _columns("port_columns.csv")
+
+
+@cache
+def class_columns() -> dict[str, str]:
+    """Canonical counter of a priority, queue or group, without its index -> column of `port_classes`."""
+    return _columns("class_columns.csv")
+
+
+def _columns(name: str) -> dict[str, str]:
+    with (ROOM / name).open(newline="") as file:
         return {row["counter"]: row["column"] for row in csv.DictReader(file)}
 
 
 class _Scrapes:
-    """The rows under way; counters are padded up to the row when they come."""
+    """The rows under way."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.per_row: list[tuple[Any, ...]] = []
+        self.wide, self.classes = Wide(port_columns()), Wide(class_columns())
+        self.per_row: list[Row] = []
         self.ports: list[Port] = []
-        self.counters: dict[str, Values] = defaultdict(list)
-        self.unread: dict[int, list[str]] = {}
-        self.long: dict[str, Values] = {name: [] for name in LONG}
+        self.of_class: dict[str, list[Any]] = {name: [] for name in CLASS}
+        self.long: list[Row] = []
 
     def add(self, scrape: PortScrape) -> None:
-        count, start, wide = len(scrape.ports), self.count, port_columns()
-        of_scrape = (
-            scrape.cluster,
-            scrape.device,
-            scrape.kind,
-            scrape.node,
-            scrape.ts_us,
-            scrape.epoch,
-            scrape.baseline,
-        )
-        self.per_row.extend(repeat(of_scrape, count))
+        count = len(scrape.ports)
+        of_scrape = (scrape.cluster, scrape.device, scrape.ts_us, scrape.epoch, scrape.baseline)
+        cluster, device, ts_us, epoch, baseline = of_scrape
+        self.per_row.extend(repeat((cluster, device, scrape.kind, scrape.node, ts_us, epoch, baseline), count))
         self.ports += scrape.ports
-        names = [port.name for port in scrape.ports]
+        by_index: dict[str, dict[str, Sequence[Any]]] = {}
         for counter, values in scrape.columns.items():
             check_parallel(counter, values, count)
-            if counter not in wide:
-                base, _, index = counter.partition(".")
-                self.aside(of_scrape, names, base, index or None, False, values)
-                continue
-            kept = self.counters[counter]
-            if len(kept) < start:
-                kept.extend(repeat(None, start - len(kept)))
-            kept += values
-            if None in values:
-                for at, value in enumerate(values, start=start):
-                    if value is None:
-                        self.unread.setdefault(at, []).append(counter)
+            base, _, index = counter.partition(".")
+            if counter in self.wide.names:
+                self.wide.put(counter, values)
+            elif index and base in self.classes.names:
+                by_index.setdefault(index, {})[base] = values
+            else:
+                for port, value in zip(scrape.ports, values, strict=True):
+                    self.aside((*of_scrape, port.name, base, index or None, False), value)
         for name, named in scrape.named.items():
             check_parallel(name, named, count)
-            self.aside(of_scrape, names, name, None, True, named)
-        self.count += count
+            for port, word in zip(scrape.ports, named, strict=True):
+                self.aside((*of_scrape, port.name, name, None, True), word)
+        self.wide.count += count
+        names = [port.name for port in scrape.ports]
+        for index, counters in by_index.items():
+            for base, of_index in counters.items():
+                self.classes.put(base, of_index)
+            for part, whole in zip(CLASS, of_scrape, strict=False):
+                self.of_class[part] += [whole] * count
+            self.of_class["port"] += names
+            self.of_class["index"] += [index] * count
+            self.of_class["lossless"] += _lossless(scrape.ports, index)
+            self.classes.count += count
 
-    def aside(
-        self,
-        scrape: tuple[Any, ...],
-        ports: Sequence[str],
-        counter: str,
-        index: str | None,
-        named: bool,
-        values: Sequence[Any],
-    ) -> None:
-        """What has no column goes to `port_fields`."""
-        count, long = len(values), self.long
-        cluster, device, _, _, ts_us, epoch, baseline = scrape
-        long["cluster"] += [cluster] * count
-        long["device"] += [device] * count
-        long["ts"] += [ts_us] * count
-        long["epoch"] += [epoch] * count
-        long["baseline"] += [baseline] * count
-        long["port"] += ports
-        long["counter"] += [counter] * count
-        long["index"] += [index] * count
-        long["named"] += [named] * count
-        if exact(values):
-            long["count"] += values
-            long["value"] += [None] * count
-            long["text"] += [None] * count
+    def aside(self, row: Row, value: Any) -> None:
+        """What has no column, or does not fit it, is a row of `port_fields`."""
+        if exact((value,)):
+            self.long.append((*row, value, None, None))
+        elif isinstance(value, str):
+            self.long.append((*row, None, None, value))
         else:
-            long["count"] += [value if exact((value,)) else None for value in values]
-            long["value"] += [None if exact((value,)) or type(value) is str else float(value) for value in values]
-            long["text"] += [value if type(value) is str else None for value in values]
+            self.long.append((*row, None, float(value), None))
 
-    def column(self, counter: str) -> "pa.Array[Any]":
-        """One counter's values. What is no whole number from 0 to 2^64 - 1 stays out: `port_fields` has it."""
-        values = self.counters[counter]
-        values.extend(repeat(None, self.count - len(values)))
-        if not exact(values):
-            for at, value in enumerate(values):
-                if not exact((value,)):
-                    self.aside(self.per_row[at], [self.ports[at].name], counter, None, False, [value])
-                    values[at] = None
-        return pa.array(values, pa.uint64())
+    def spill_port(self, at: int, counter: str, value: Any) -> None:
+        cluster, device, _, _, ts_us, epoch, baseline = self.per_row[at]
+        self.aside((cluster, device, ts_us, epoch, baseline, self.ports[at].name, counter, None, False), value)
+
+    def spill_class(self, at: int, counter: str, value: Any) -> None:
+        *of_port, index, _ = (self.of_class[part][at] for part in CLASS)
+        self.aside((*of_port, counter, index, False), value)
 
 
-def exact(values: Iterable[Any]) -> bool:
-    """Whether all are whole numbers from 0 to 2^64 - 1, or None."""
-    if not {*map(type, values)} <= {int, NoneType}:
-        return False
-    known = [value for value in values if value is not None]
-    return not known or (min(known) >= 0 and max(known) < EXACT)
+def _lossless(ports: Sequence[Port], index: str) -> list[bool | None]:
+    """Whether nothing may be dropped there; None: the device did not say, or the index is no number."""
+    if not index.isdecimal():
+        return [None] * len(ports)
+    number = int(index)
+    return [None if port.lossless is None else number in port.lossless for port in ports]
 
 
 def port_tables(messages: Sequence[PortScrape]) -> Tables:
@@ -146,23 +122,15 @@ def port_tables(messages: Sequence[PortScrape]) -> Tables:
     for scrape in messages:
         scrapes.add(scrape)
     out = error_rows("fabric.scrapes.v1", [(m.cluster, m.device, m.ts_us, m.errors) for m in messages])
-    if scrapes.count:
-        out["port_scrapes"] = _wide(scrapes)
-    if scrapes.long["ts"]:
-        out["port_fields"] = build("port_fields", scrapes.long)
-    return out
-
-
-def _wide(scrapes: _Scrapes) -> pa.Table:
-    columns: dict[str, Any] = dict(zip(SCRAPE, zip(*scrapes.per_row, strict=True), strict=True))
-    for part, column in zip(PORT, PORT_COLUMNS, strict=True):
-        columns[column] = [getattr(port, part) for port in scrapes.ports]
-    if scrapes.unread:
-        columns["unread"] = [scrapes.unread.get(at) for at in range(scrapes.count)]
-    wide = port_columns()
-    for counter in scrapes.counters:
-        columns[wide[counter]] = scrapes.column(counter)
-    return build("port_scrapes", columns)
+    if scrapes.per_row:
+        columns: dict[str, Any] = dict(zip(SCRAPE, zip(*scrapes.per_row, strict=True), strict=True))
+        for part, column in zip(PORT, PORT_COLUMNS, strict=True):
+            columns[column] = [getattr(port, part) for port in scrapes.ports]
+        out["port_scrapes"] = build("port_scrapes", columns | scrapes.wide.columns(scrapes.spill_port))
+    if scrapes.classes.count:
+        counters = scrapes.classes.columns(scrapes.spill_class)
+        out["port_classes"] = build("port_classes", scrapes.of_class | counters)
+    return out | from_rows("port_fields", LONG, scrapes.long)
 
 
 def link_tables(messages: Sequence[Link]) -> Tables:

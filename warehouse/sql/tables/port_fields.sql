@@ -1,4 +1,5 @@
--- Grain: cluster x device x port x scrape x counter x index. What port_scrapes has no column for.
+-- Grain: cluster x device x port x scrape x counter x index. What port_scrapes and port_classes have
+-- no column for.
 -- index is the priority, queue or group of the counter; NULL for a counter of the port. named = true: the source's own name.
 -- count holds a whole number from 0 up, exact to 64 bits; value holds every other number; text holds words. One of the three
 -- is set; all NULL: it was sent and could not be read.

@@ -1,5 +1,5 @@
--- Grain: cluster x device x port x scrape. Counters of port_columns.csv as columns; the others, and all that carry a priority,
--- queue or group, stand in port_fields.
+-- Grain: cluster x device x port x scrape. Counters of port_columns.csv as columns; those of a priority, queue or
+-- group stand in port_classes, the others in port_fields.
 -- Never sum across scrapes: counters are running totals; subtract only within one epoch and not across baseline = true.
 -- Never add the two ends of a cable: the same bytes are counted at both.
 -- NULL: not sent, unless the counter is in unread: then it was sent and could not be read. 0 is zero.

@@ -1,4 +1,4 @@
--- Grain: cluster x device x port x scrape x counter x index: per-priority, per-queue and rare counters.
+-- Grain: cluster x device x port x scrape x counter x index: what has no column elsewhere.
 -- value is rounded above 2^53; port_fields.count is exact. Never sum over counters of different units.
 create or replace view port_details as
 select
