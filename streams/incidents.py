@@ -82,6 +82,8 @@ def place(finding: Finding, world: World) -> str:
         if link is not None:
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
             words.append(f"cabled to {far}" + (f" in {link.node}" if link.node else ""))
+        if (planned := world.planned(c, s.device, s.port)) is not None:
+            words.append(f"which LLDP sees where the cable map says {planned.far_device}")
         return ", ".join(words)
     node, uuid = finding_node(finding, world), finding_gpu(finding, world)
     if s.kind == "rank":

@@ -6,13 +6,13 @@ An in-process view, rebuilt from the compacted topics and recent scrapes; nothin
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from msgspec import structs
-
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
+from streams.cables import Cables
+from streams.hosts import Host
 
 
 class Named(NamedTuple):
@@ -49,8 +49,7 @@ class World:
 
     jobs: dict[Named, Job] = field(default_factory=dict)
     ended_us: dict[Named, int] = field(default_factory=dict)
-    links: dict[Named, Link] = field(default_factory=dict)
-    """By `device/port`."""
+    cables: Cables = field(default_factory=Cables)
     gpus: dict[Named, GpuPlace] = field(default_factory=dict)
     nodes: dict[Named, int] = field(default_factory=dict)
     """Nodes whose GPUs were seen -> the last time, Unix microseconds."""
@@ -63,8 +62,7 @@ class World:
     _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _jobs_on_gpu: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
     _jobs_on_node: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
-    _ports_of_gpu: dict[Named, set[str]] = field(default_factory=dict)
-    _ports_of_node: dict[Named, set[str]] = field(default_factory=dict)
+    _switches: set[Named] = field(default_factory=set)
     _known: dict[Named, tuple[object, ...]] = field(default_factory=dict)
 
     def learn(self, message: Message) -> None:
@@ -74,12 +72,12 @@ class World:
         elif isinstance(message, JobEvent):
             self._job(message)
         elif isinstance(message, Link):
-            self._link(message)
+            self.version += self.cables.learn(message)
         elif isinstance(message, Beat):
             if message.subject is not None:
                 self.collectors.setdefault(Named(message.cluster, message.subject), set()).add(message.collector)
-        elif isinstance(message, PortScrape) and message.node is not None:
-            self.device_node[Named(message.cluster, message.device)] = message.node
+        elif isinstance(message, PortScrape):
+            self._device(message)
 
     def gpu_at(self, cluster: str, node: str, pci: str) -> str | None:
         """The UUID of the GPU at a PCI address of a node."""
@@ -129,15 +127,21 @@ class World:
         return {row[0] for row in self._known.get(Named(cluster, node), ()) if isinstance(row, tuple)}
 
     def link(self, cluster: str, device: str, port: str) -> Link | None:
-        """What a port is plugged into, as told by either end."""
-        return self.links.get(Named(cluster, f"{device}/{port}"))
+        """What a port is plugged into, by all that files and LLDP say of it."""
+        cable = self.cables.at(cluster, f"{device}/{port}")
+        return cable.link if cable else None
+
+    def planned(self, cluster: str, device: str, port: str) -> Link | None:
+        """What the file says of a port where LLDP sees that the cable was moved."""
+        cable = self.cables.at(cluster, f"{device}/{port}")
+        return cable.planned if cable else None
 
     def ports_behind(self, cluster: str, gpu_uuid: str | None, node: str | None) -> set[str]:
         """`device/port` of the cables that a GPU's traffic takes; by the node where the cable names no GPU."""
-        found = self._ports_of_gpu.get(Named(cluster, gpu_uuid), set()) if gpu_uuid else set()
+        found = self.cables.of_gpu(cluster, gpu_uuid) if gpu_uuid else set()
         if found:
             return found
-        return self._ports_of_node.get(Named(cluster, node), set()) if node else set()
+        return self.cables.of_node(cluster, node) if node else set()
 
     def jobs_on_port(self, cluster: str, device: str, port: str) -> set[str]:
         """Running jobs whose traffic crosses a cable.
@@ -161,11 +165,7 @@ class World:
 
     def nodes_below(self, cluster: str, device: str) -> set[str]:
         """Hosts cabled to a switch directly."""
-        return {
-            link.node
-            for key, link in self.links.items()
-            if key.cluster == cluster and link.device == device and link.node is not None
-        }
+        return self.cables.nodes_below(cluster, device)
 
     def jobs_below(self, cluster: str, device: str) -> set[str]:
         """Running jobs with a rank on a host cabled to this switch, or on the host of this NIC."""
@@ -194,6 +194,8 @@ class World:
 
     def _scrape(self, message: GpuScrape) -> None:
         node = Named(message.cluster, message.node)
+        if node not in self.nodes:
+            self._node(node)
         self.nodes[node] = message.ts_us
         rows = tuple((g.uuid, g.index, g.pci, g.hpc_job or _pod(g.namespace, g.pod)) for g in message.gpus)
         if self._known.get(node) == rows:
@@ -204,6 +206,20 @@ class World:
             self.gpus[Named(message.cluster, uuid)] = GpuPlace(message.node, uuid, index, pci, job)
             if pci is not None:
                 self._at_pci[(message.cluster, message.node, pci)] = uuid
+        self.cables.gpus(*node, {g.index: g.uuid for g in message.gpus if g.index is not None and g.mig is None})
+
+    def _device(self, message: PortScrape) -> None:
+        device = Named(message.cluster, message.device)
+        if message.node is not None:
+            if self.device_node.get(device) != message.node:
+                self.device_node[device] = message.node
+                self.version += self.cables.name(message.cluster, Host(message.device, "nic", message.node))
+        elif message.kind == "switch" and device not in self._switches:
+            self._switches.add(device)
+            self.version += self.cables.name(message.cluster, Host(message.device, "switch"))
+
+    def _node(self, node: Named) -> None:
+        self.version += self.cables.name(node.cluster, Host(node.name, "node", node.name))
 
     def _job(self, message: JobEvent) -> None:
         key = Named(message.cluster, message.job)
@@ -233,29 +249,13 @@ class World:
                     self._jobs_on_gpu[Named(key.cluster, old.gpu_uuid)].discard((key.name, rank))
         ended = self.ended_us.get(key, 0) >= message.ts_us
         self.jobs[key] = Job(key.name, message.ts_us, ranks, ended)
+        for node in {p.node for p in ranks.values()}:
+            self._node(Named(key.cluster, node))
         for rank, new in ranks.items():
             self._jobs_on_node.setdefault(Named(key.cluster, new.node), set()).add((key.name, rank))
             if new.gpu_uuid is not None:
                 self._jobs_on_gpu.setdefault(Named(key.cluster, new.gpu_uuid), set()).add((key.name, rank))
         self.version += 1
-
-    def _link(self, message: Link) -> None:
-        key = Named(message.cluster, f"{message.device}/{message.port}")
-        known = self.links.get(key)
-        if known is not None and known.ts_us > message.ts_us:
-            return
-        if known is not None:
-            for uuid in known.gpu_uuids:
-                self._ports_of_gpu[Named(key.cluster, uuid)].discard(key.name)
-            if known.node is not None:
-                self._ports_of_node[Named(key.cluster, known.node)].discard(key.name)
-        self.links[key] = message
-        for uuid in message.gpu_uuids:
-            self._ports_of_gpu.setdefault(Named(key.cluster, uuid), set()).add(key.name)
-        if message.node is not None:
-            self._ports_of_node.setdefault(Named(key.cluster, message.node), set()).add(key.name)
-        if known is None or structs.replace(known, ts_us=message.ts_us) != message:
-            self.version += 1
 
 
 def _pod(namespace: str | None, pod: str | None) -> str | None:

@@ -1,0 +1,154 @@
+"""Who is cabled to whom, merged from what files and inventories say and what LLDP sees."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from collectors.contract.fabric import Link
+from streams.hosts import Host, Hosts, label, same_name
+
+At = tuple[str, str]
+"""Cluster and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """What a port is plugged into. `planned`: what the file says where LLDP sees another far end."""
+
+    link: Link
+    planned: Link | None = None
+
+
+def merge(told: Collection[Link]) -> Cable | None:
+    """One answer from the newest statement of each source about one port; None: nothing is plugged in.
+
+    A file knows the host, its GPUs and the rail; LLDP knows whether the neighbour is heard and which it is.
+    Where they name different far ends the cable was moved: LLDP is right while it hears that neighbour, and
+    afterwards until the file is written anew.
+    """
+    planned = max(
+        (link for link in told if link.source != "lldp" and link.up),
+        key=lambda link: (link.ts_us, link.source == "file"),
+        default=None,
+    )
+    seen = next((link for link in told if link.source == "lldp"), None)
+    if seen is None or planned is None:
+        only = seen or planned
+        return None if only is None else Cable(only)
+    if _same_end(planned, seen):
+        return Cable(structs.replace(planned, up=seen.up, far_port=_far_port(planned, seen)))
+    if seen.up or seen.ts_us > planned.ts_us:
+        return Cable(seen, planned)
+    return Cable(planned)
+
+
+def _same_end(planned: Link, seen: Link) -> bool:
+    if planned.node is not None and (planned.node == seen.node or same_name(planned.node, seen.far_device)):
+        return True
+    return same_name(planned.far_device, seen.far_device)
+
+
+def _far_port(planned: Link, seen: Link) -> str | None:
+    """A switch names its ports by LLDP as everywhere; a host may say a MAC address where the file has a name."""
+    if planned.node is not None or planned.far_kind in ("nic", "hca"):
+        return planned.far_port or seen.far_port
+    return seen.far_port or planned.far_port
+
+
+@dataclass(slots=True)
+class Cables:
+    """Learns links, names and GPUs in any order. Each method that learns says whether an answer changed."""
+
+    _cables: dict[At, Cable] = field(default_factory=dict)
+    """By `device/port`."""
+    _told: dict[At, dict[str, Link]] = field(default_factory=dict)
+    """Port -> source -> its newest statement."""
+    _hosts: Hosts = field(default_factory=Hosts)
+    _gpus: dict[At, dict[int, str]] = field(default_factory=dict)
+    """Node -> index -> UUID."""
+    _facing: dict[At, set[str]] = field(default_factory=dict)
+    """Label of a far end -> ports whose answer may change when a host of that label becomes known."""
+    _of_gpu: dict[At, set[str]] = field(default_factory=dict)
+    _of_node: dict[At, set[str]] = field(default_factory=dict)
+    _of_device: dict[At, set[str]] = field(default_factory=dict)
+
+    def learn(self, link: Link) -> bool:
+        """Take in one statement; of one source and port the newest counts."""
+        port = f"{link.device}/{link.port}"
+        told = self._told.setdefault((link.cluster, port), {})
+        known = told.get(link.source)
+        if known is not None and known.ts_us > link.ts_us:
+            return False
+        told[link.source] = link
+        for far in {link.far_device, link.node or link.far_device}:
+            self._facing.setdefault((link.cluster, label(far)), set()).add(port)
+        changed = self._settle(link.cluster, port)
+        return self.name(link.cluster, Host(link.device, "switch")) or changed
+
+    def name(self, cluster: str, host: Host) -> bool:
+        """A node, NIC or switch is known by this name."""
+        if not self._hosts.add(cluster, host):
+            return False
+        facing = self._facing.get((cluster, label(host.name)), ())
+        return any([self._settle(cluster, port) for port in facing])
+
+    def gpus(self, cluster: str, node: str, by_index: Mapping[int, str]) -> bool:
+        """Which GPUs a node has now."""
+        self._gpus[(cluster, node)] = dict(by_index)
+        return any([self._settle(cluster, port) for port in list(self.of_node(cluster, node))])
+
+    def at(self, cluster: str, port: str) -> Cable | None:
+        """What `device/port` is plugged into."""
+        return self._cables.get((cluster, port))
+
+    def of_gpu(self, cluster: str, uuid: str) -> set[str]:
+        """Ports whose cable names this GPU."""
+        return self._of_gpu.get((cluster, uuid), set())
+
+    def of_node(self, cluster: str, node: str) -> set[str]:
+        """Ports whose cable ends in this node."""
+        return self._of_node.get((cluster, node), set())
+
+    def nodes_below(self, cluster: str, device: str) -> set[str]:
+        """Nodes cabled to a switch directly."""
+        links = (self._cables[(cluster, port)].link for port in self._of_device.get((cluster, device), ()))
+        return {link.node for link in links if link.node is not None}
+
+    def _settle(self, cluster: str, port: str) -> bool:
+        """Work out one port's answer again."""
+        former = self._cables.pop((cluster, port), None)
+        if former is not None:
+            for index in self._indexed(former.link):
+                index.discard(port)
+        cable = merge([self._resolved(link) for link in self._told[(cluster, port)].values()])
+        if cable is not None:
+            self._cables[(cluster, port)] = cable
+            for index in self._indexed(cable.link):
+                index.add(port)
+        return _apart_from_time(former) != _apart_from_time(cable)
+
+    def _indexed(self, link: Link) -> list[set[str]]:
+        found = [self._of_device.setdefault((link.cluster, link.device), set())]
+        if link.node is not None:
+            found.append(self._of_node.setdefault((link.cluster, link.node), set()))
+        return found + [self._of_gpu.setdefault((link.cluster, uuid), set()) for uuid in link.gpu_uuids]
+
+    def _resolved(self, link: Link) -> Link:
+        """With its far end as the fleet calls it, and the GPUs by UUID."""
+        found = self._hosts.find(link.cluster, link.node or link.far_device)
+        if found is not None and found.kind == "switch" and link.node is None:
+            link = structs.replace(link, far_device=found.name, far_kind="switch")
+        elif found is not None and found.node is not None and link.far_kind != "switch":
+            link = structs.replace(link, node=found.node, far_kind="hca" if link.far_kind == "hca" else "nic")
+        if link.gpu_index and not link.gpu_uuids and link.node is not None:
+            here = self._gpus.get((link.cluster, link.node), {})
+            link = structs.replace(link, gpu_uuids=[here[i] for i in link.gpu_index if i in here])
+        return link
+
+
+def _apart_from_time(cable: Cable | None) -> tuple[Link | None, Link | None]:
+    if cable is None:
+        return None, None
+    planned = None if cable.planned is None else structs.replace(cable.planned, ts_us=0)
+    return structs.replace(cable.link, ts_us=0), planned
