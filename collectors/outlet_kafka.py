@@ -44,6 +44,7 @@ def producer_config(client: KafkaClient, settings: CollectorSettings, name: str)
         "client.id": f"lockstep-{name}",
         "enable.idempotence": True,
         "compression.type": "zstd",
+        "compression.level": 1,
         "linger.ms": settings.linger_ms,
         "batch.size": 1 << 20,
         "message.timeout.ms": 0,

@@ -134,7 +134,9 @@ class Lane:
     def _send(self, record: Record, number: int | None) -> Outcome | None:
         pending = _Pending(record, self._now_s(), number)
         outcome = self._hand_over(pending)
-        if outcome is not Outcome.FAILED:
+        if outcome is None:
+            self._pending.append(pending)
+        elif outcome is Outcome.REFUSED and number is not None:
             self._pending.append(pending)
             self._advance()
         return outcome

@@ -22,7 +22,7 @@ class CollectorSettings:
         2.0,
         "seconds that a message may wait for Kafka's acknowledgement before it is also written to disk",
     )
-    linger_ms: float = setting("LOCKSTEP_LINGER_MS", 100.0, "milliseconds that messages wait to share a Kafka batch")
+    linger_ms: float = setting("LOCKSTEP_LINGER_MS", 250.0, "milliseconds that messages wait to share a Kafka batch")
     metrics_listen: str = setting(
         "LOCKSTEP_METRICS_LISTEN", "127.0.0.1:9469", "address of a collector's own /metrics; `off` for none"
     )

@@ -36,12 +36,20 @@ class Filler:
         self._blank_from = {column.name: column.blank_from for column in columns}
         self._runs = [(column.name, run) for column in columns if (run := column.run) is not None]
         self._scattered = tuple(column for column in columns if column.run is None)
+        self._wide = [name for name, _ in self._runs if self._blank_from[name] > INT32_BLANK]
+        self._narrow = [name for name, _ in self._runs if self._blank_from[name] <= INT32_BLANK]
+        self._stretches = _stretches([run for name, run in self._runs if self._blank_from[name] <= INT32_BLANK])
 
     def fill(self, numbers: list[float]) -> dict[str, list[float | None]]:
         """From values that are all numbers. The order of columns is of no meaning."""
-        out = cast(dict[str, list[float | None]], runs := {name: numbers[run] for name, run in self._runs})
-        for name in [name for name, values in runs.items() if max(values) >= INT32_BLANK]:
-            out[name] = unblank(out[name], self._blank_from[name])
+        runs = {name: numbers[run] for name, run in self._runs}
+        out = cast(dict[str, list[float | None]], runs)
+        suspects = self._wide
+        if self._stretches and max(map(max, map(numbers.__getitem__, self._stretches))) >= INT32_BLANK:
+            suspects = [*self._wide, *self._narrow]
+        for name in suspects:
+            if max(runs[name]) >= INT32_BLANK:
+                out[name] = unblank(out[name], self._blank_from[name])
         for column in self._scattered:
             out[column.name] = pick(column, numbers)
         return out
@@ -49,6 +57,17 @@ class Filler:
     def fill_partly(self, numbers: list[float | None]) -> dict[str, list[float | None]]:
         """From values of which some are None."""
         return {column.name: pick(column, numbers) for column in self._columns}
+
+
+def _stretches(runs: list[slice]) -> list[slice]:
+    """Neighbouring slices as one."""
+    out: list[slice] = []
+    for run in sorted(runs, key=lambda run: run.start):
+        if out and out[-1].stop == run.start:
+            out[-1] = slice(out[-1].start, run.stop)
+        else:
+            out.append(run)
+    return out
 
 
 def pick(column: Column, numbers: Sequence[float | None]) -> list[float | None]:
@@ -85,13 +104,15 @@ class Layout:
     same: list[tuple[int, int]] = field(default_factory=list)
     differ: list[tuple[int, int]] = field(default_factory=list)
 
-    def holds(self, texts: list[bytes]) -> bool:
+    def holds(self, texts: Sequence[bytes]) -> bool:
         """False: the page must be read anew."""
+        if not self.same and not self.differ:
+            return True
         return all(texts[a] == texts[b] for a, b in self.same) and all(texts[a] != texts[b] for a, b in self.differ)
 
-    def fill(self, texts: list[bytes], ts_us: int, cluster: str) -> list[GpuScrape] | None:
-        """The messages of a page of this shape; None where a value is no plain number."""
-        numbers = read_numbers(texts)
+    def fill(self, joined: bytes, ts_us: int, cluster: str) -> list[GpuScrape] | None:
+        """The messages of a page of this shape, from its values parted by commas; None: not all are plain numbers."""
+        numbers = read_numbers(joined, len(self.lines))
         if numbers is None:
             return None
         return [
@@ -129,16 +150,16 @@ def _scrape(
 _numbers = msgspec.json.Decoder(list[int | float])
 
 
-def read_numbers(texts: list[bytes]) -> list[float] | None:
+def read_numbers(joined: bytes, count: int) -> list[float] | None:
     """The values, whole numbers exact, by way of JSON, which is the fastest reader at hand.
 
     None where one of them is no finite number, or is written as JSON does not write it.
     """
     try:
-        numbers = _numbers.decode(b"[" + b",".join(texts) + b"]")
+        numbers = _numbers.decode(b"[" + joined + b"]")
     except msgspec.MsgspecError:
         return None
-    return cast(list[float], numbers) if len(numbers) == len(texts) else None
+    return cast(list[float], numbers) if len(numbers) == count else None
 
 
 def read_number(text: str) -> float | None:

@@ -1,5 +1,6 @@
 """Pages of one target into messages: at full speed while their shape stays, in full and right when it changes."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from operator import itemgetter
@@ -22,32 +23,39 @@ class Parsed:
 class Shape:
     """All bytes of a page up to its values, and what the values mean.
 
-    `removeprefix` takes the known bytes off every line. It leaves a line that begins otherwise whole, and the
-    lengths then no longer add up to the page's: so two sums show that every line is as it was.
+    `removeprefix` takes the known bytes off every line. It leaves a line that begins otherwise whole: then
+    something is left of a comment, or the lengths of heads and values add up to more than the page's.
     """
 
     def __init__(self, page: bytes, layout: Layout) -> None:
         samples = set(layout.lines)
         lines = BytesIO(page).readlines()
         self._heads = [line[: line.rindex(b" ") + 1] if n in samples else line for n, line in enumerate(lines)]
-        self._length = sum(map(len, self._heads))
+        others = [n for n in range(len(lines)) if n not in samples]
+        # The heads, and the commas between the values.
+        self._length = sum(map(len, self._heads)) - (len(layout.lines) - 1)
         self._count = len(lines)
         # One more, so that a page with more lines gives more rests.
         self._heads.append(b"")
-        # One more, so that a single sample comes as a tuple too.
-        self._pick = itemgetter(*layout.lines, layout.lines[0]) if layout.lines else None
+        self._pick = _picker(layout.lines)
+        self._pick_others = _picker(others)
         self.layout = layout
 
-    def values(self, page: bytes) -> list[bytes] | None:
-        """The page's values, as they stand with their line ends; None: its shape is another."""
+    def values(self, page: bytes) -> bytes | None:
+        """The page's values parted by commas, with their line ends; None: its shape is another."""
         rest = list(map(bytes.removeprefix, BytesIO(page), self._heads))
-        left = len(b"".join(rest))
-        if len(rest) != self._count or len(page) != self._length + left or self._pick is None:
+        if len(rest) != self._count or any(self._pick_others(rest)):
             return None
-        values = list(self._pick(rest))
-        values.pop()
-        # Nothing is left of comments and blank lines.
-        return values if len(b"".join(values)) == left and self.layout.holds(values) else None
+        values = self._pick(rest)
+        joined = b",".join(values)
+        return joined if len(page) == self._length + len(joined) and self.layout.holds(values) else None
+
+
+def _picker(places: list[int]) -> Callable[[list[bytes]], Sequence[bytes]]:
+    """What takes these places out of a list."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda rest: [rest[place] for place in places]
 
 
 class PageReader:
@@ -61,15 +69,15 @@ class PageReader:
     def read(self, page: bytes, ts_us: int) -> Parsed:
         """Any bytes; what is no sample comes back as bad."""
         if self._shape is not None:
-            values = self._shape.values(page)
-            if values is not None:
-                scrapes = self._shape.layout.fill(values, ts_us, self._cluster)
+            layout, joined = self._shape.layout, self._shape.values(page)
+            if joined is not None:
+                scrapes = layout.fill(joined, ts_us, self._cluster)
                 if scrapes is None:
-                    texts = [value.decode("utf-8", "backslashreplace").strip() for value in values]
-                    if all(map(is_number, texts)):
-                        scrapes = self._shape.layout.fill_any(texts, ts_us, self._cluster)
+                    texts = [text.strip() for text in joined.decode("utf-8", "backslashreplace").split(",")]
+                    if len(texts) == len(layout.lines) and all(map(is_number, texts)):
+                        scrapes = layout.fill_any(texts, ts_us, self._cluster)
                 if scrapes is not None:
-                    return Parsed(scrapes, len(values))
+                    return Parsed(scrapes, len(layout.lines))
         return self._read_anew(page, ts_us)
 
     def _read_anew(self, page: bytes, ts_us: int) -> Parsed:
@@ -85,5 +93,5 @@ class PageReader:
             if not is_number(text)
         ]
         # A page with bad lines or timestamps is read in full each time.
-        self._shape = Shape(page, layout) if plain == lines and not bad else None
+        self._shape = Shape(page, layout) if plain == lines and not bad and layout.lines else None
         return Parsed(layout.fill_any(values, ts_us, self._cluster), len(values), bad)
