@@ -4,6 +4,7 @@ import duckdb
 
 from collectors.contract.errors import UserError
 from warehouse.extensions import load_extension
+from warehouse.lock import write_lock
 from warehouse.place import Place, place_of
 from warehouse.schema import upgrade
 from warehouse.settings import S3Settings, WarehouseSettings, s3_settings, warehouse_settings
@@ -34,8 +35,11 @@ def connect(read_only: bool = True, settings: WarehouseSettings | None = None) -
         _make_room(place)
     connection = _session(settings)
     try:
-        _attach(connection, place, read_only)
-        if not read_only:
+        if read_only:
+            _attach(connection, place, read_only)
+        else:
+            with write_lock(place):
+                _attach(connection, place, read_only)
             upgrade(connection, place)
     except duckdb.Error as why:
         connection.close()

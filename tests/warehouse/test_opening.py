@@ -1,6 +1,8 @@
 """`connect()`."""
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -70,6 +72,20 @@ def test_an_open_reader_sees_what_is_committed_later_and_nothing_of_what_is_not(
 
         seen = transact(lake, work, place=place_of(settings))
         assert (seen, reader.execute(count).fetchall()) == ([(0,)], [(2,)])
+
+
+def test_processes_that_open_a_warehouse_that_is_not_there_yet_make_it_once(tmp_path: Path) -> None:
+    script = "from warehouse import connect; print(connect(read_only=False).execute('from beats').fetchall())"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env={"PATH": "/usr/bin:/bin", "LOCKSTEP_STATE": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    assert [process.communicate()[0] for process in started] == ["[]\n"] * 3
 
 
 def test_writers_of_one_warehouse_take_turns(settings: WarehouseSettings) -> None:

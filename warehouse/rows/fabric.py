@@ -24,7 +24,7 @@ CLASS = ("cluster", "device", "ts", "epoch", "baseline", "port", "index", "lossl
 LONG = (*CLASS[:6], "counter", "index", "named", "count", "value", "text")
 LINK = (
     *("cluster", "device", "port", "ts", "far_device", "far_port", "far_kind"),
-    *("node", "gpu_uuids", "rail", "source", "up"),
+    *("node", "gpu_uuids", "gpu_index", "rail", "source", "up"),
 )
 
 Row = tuple[Any, ...]

@@ -1,4 +1,4 @@
--- Grain: one statement about one end of a cable. The last statement of a port is true: the view cables shows it.
+-- Grain: one statement of one source about one end of a cable. The view cables merges the last of each source.
 create table if not exists links (
     cluster VARCHAR,
     device VARCHAR,
@@ -9,6 +9,7 @@ create table if not exists links (
     far_kind VARCHAR,
     node VARCHAR,
     gpu_uuids VARCHAR[],
+    gpu_index INTEGER[],
     rail INTEGER,
     source VARCHAR,
     up BOOLEAN
