@@ -40,6 +40,8 @@ def once(wanted: list[Configured], outlet: StdoutOutlet) -> int:
         failures = outlet.failures
         try:
             count = load(source.name).once(source.args, outlet)
+        except BrokenPipeError:
+            raise  # whoever read our output has gone: no fault of the source
         except (UserError, OSError) as why:
             sys.stderr.write(f"lockstep collect {source.name}: {why}\n")
             continue

@@ -15,7 +15,7 @@ from collectors.contract.beat import Beat, Rejected
 from collectors.contract.kafka import KafkaClient
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic, encode
-from collectors.contract.topics import COLLECTOR_BEATS, REJECTED
+from collectors.contract.topics import COLLECTOR_BEATS, LARGE_BYTES, REJECTED
 from collectors.outlet_lane import Lane, LaneLimits, Outcome, Send
 from collectors.outlet_log import limited_logger
 from collectors.outlet_reject import Bad, RejectLimit
@@ -47,6 +47,7 @@ def producer_config(client: KafkaClient, settings: CollectorSettings, name: str)
         "compression.level": 1,
         "linger.ms": settings.linger_ms,
         "batch.size": 1 << 20,
+        "message.max.bytes": LARGE_BYTES,
         "message.timeout.ms": 0,
         "topic.metadata.propagation.max.ms": 5000,
         "queue.buffering.max.kbytes": 64 << 10,
