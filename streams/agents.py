@@ -31,6 +31,7 @@ def add_detector_agents(app: faust.App, judge: Judge, outbox: Outbox) -> None:
 
 def _judging(topic: Topic[Any], judge: Judge, outbox: Outbox) -> Any:
     decode, name, groups = topic.decode, topic.name, judge.groups
+    counted = judge.metrics.judged(name)
 
     async def judging(stream: Any) -> None:
         async for event in stream.events():
@@ -49,7 +50,7 @@ def _judging(topic: Topic[Any], judge: Judge, outbox: Outbox) -> Any:
                 await outbox.reject(name, partition, record.offset, raw, str(why))
                 continue
             found = judge.take(topic, partition, record.offset, message)
-            judge.count(name, message)
+            counted(message)
             if found:
                 await judge.publish(partition, found)
 

@@ -6,10 +6,7 @@ RUNBOOKS = "docs/runbooks"
 
 _ACTIONS = {
     FLEET_SILENCE: "look for what these parts share (power, network, the collectors' host) before any single part",
-    "thermal_throttle": "move the job off the GPU; check fans, air flow, coolant and the room",
-    "power_brake": "check the rack's power feeds and supplies; the board was told to slow down",
-    "lossless_drop": "look at the port's pause and buffer settings and at both ends of the cable",
-    "ecc_growth": "plan a reset or swap of this GPU at the next gap; no need to stop the job",
+    "collector_silent": "see whether the collector's process and host are there, read its log, start it again",
 }
 _BY_DETECTOR = {
     "xid": "drain the node and follow the XID's recommended action",
@@ -28,10 +25,46 @@ def action_for(word: str, detector: str) -> str:
 
 def runbook_for(word: str, detector: str) -> str:
     """The page for a cause, relative to the repository. XIDs without a page of their own share `xid.md`."""
-    name = word if word in OWN_PAGE else detector if detector in OWN_PAGE else "general"
+    family = word.partition("_")[0]
+    name = next((n for n in (word, family, detector) if n in OWN_PAGE), "general")
     return f"{RUNBOOKS}/{name}.md"
 
 
 OWN_PAGE = frozenset(
-    {FLEET_SILENCE, "xid", "xid_79", "memory", "throttle", "straggler", "lossless_drop", "silence", "general"}
+    {
+        "clock_lock",
+        "collector_silent",
+        "correctable_ecc_growth",
+        "correctable_ecc_storm",
+        "device_silent",
+        "fleet_silence",
+        "general",
+        "gpu_lost",
+        "host_slow",
+        "hw_slowdown",
+        "job_hang_suspected",
+        "job_regression",
+        "job_silent",
+        "lossless_drop",
+        "memory",
+        "node_silent",
+        "page_retirement_limit",
+        "power_brake",
+        "power_cap",
+        "rank_silent",
+        "row_remap_exhausted",
+        "row_remap_failure",
+        "row_remap_pending",
+        "silence",
+        "slow_rank",
+        "straggler",
+        "sxid",
+        "thermal_throttle",
+        "throttle",
+        "uncorrectable_ecc",
+        "unexplained_slow_clock",
+        "xid",
+        "xid_79",
+    }
 )
+"""The files of `docs/runbooks/`."""

@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 from aiokafka import TopicPartition
 
-from collectors.contract.fabric import PortScrape
-from collectors.contract.gpu import GpuScrape
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.bank import Bank, Slot
@@ -41,6 +39,7 @@ class Group:
     """Set when the states are rebuilt, or when the partition went to another worker."""
     slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
     kept: dict[str, bytes | None] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -137,6 +136,7 @@ class Judge:
                 if now_us - slot.latest_us > IDLE_US and slot.detector.keep(slot.state) is None:
                     del group.slots[name]
                     self.bank.slots.pop(name, None)
+                    group.seen = {(topic, key) for topic, key in group.seen if key != slot.key}
         self.metrics.states.set(len(self.bank.slots))
 
     async def warm(self) -> None:
@@ -168,13 +168,6 @@ class Judge:
             group.ready.set()
         log.info("%d partitions warm: %d messages, %.1f s", len(cold), len(messages), time.monotonic() - began)
 
-    def count(self, topic: str, message: Message) -> None:
-        """For the metrics."""
-        self.metrics.messages.labels(topic).inc()
-        if isinstance(message, (GpuScrape, PortScrape)):
-            width = len(message.gpus) if isinstance(message, GpuScrape) else len(message.ports)
-            self.metrics.samples.labels(topic).inc(width * len(message.columns))
-
     def _restore(self, group: Group, partition: int) -> None:
         by_name = {d.name: d for d in self.bank.detectors}
         for row, raw in self.table.rows(partition).items():
@@ -193,6 +186,9 @@ class Judge:
 
     def _own(self, group: Group, topic: Topic[Any], message: Message) -> None:
         key = topic.key(message)
+        if (topic.name, key) in group.seen:
+            return
+        group.seen.add((topic.name, key))
         for detector in self.bank.readers(topic):
             name = (detector.name, key)
             if name not in group.slots:

@@ -1,8 +1,13 @@
 """What the worker says of itself, on loopback."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from collectors.contract.fabric import PortScrape
+from collectors.contract.gpu import GpuScrape
+from collectors.contract.message import Message
 
 
 @dataclass(slots=True)
@@ -34,6 +39,19 @@ class Metrics:
         )
         self.states = Gauge("lockstep_stream_states", "Detector states in memory", registry=r)
         self.recovering = Gauge("lockstep_stream_recovering", "1 while state is being rebuilt", registry=r)
+
+    def judged(self, topic: str) -> Callable[[Message], None]:
+        """Counts one message of a topic and the values in it."""
+        messages, samples = self.messages.labels(topic), self.samples.labels(topic)
+
+        def count(message: Message) -> None:
+            messages.inc()
+            if isinstance(message, GpuScrape):
+                samples.inc(len(message.gpus) * len(message.columns))
+            elif isinstance(message, PortScrape):
+                samples.inc(len(message.ports) * len(message.columns))
+
+        return count
 
     def serve(self, port: int) -> int:
         """Listen on loopback; the port, another free one when it is taken."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
-from collectors.contract.gpu import GpuScrape
+from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
 from streams.cables import Cables
@@ -63,6 +63,7 @@ class World:
     _jobs_on_gpu: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
     _jobs_on_node: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
     _switches: set[Named] = field(default_factory=set)
+    _gpus_seen: dict[Named, list[Gpu]] = field(default_factory=dict)
     _known: dict[Named, tuple[object, ...]] = field(default_factory=dict)
 
     def learn(self, message: Message) -> None:
@@ -197,6 +198,9 @@ class World:
         if node not in self.nodes:
             self._node(node)
         self.nodes[node] = message.ts_us
+        if self._gpus_seen.get(node) == message.gpus:
+            return
+        self._gpus_seen[node] = message.gpus
         rows = tuple((g.uuid, g.index, g.pci, g.hpc_job or _pod(g.namespace, g.pod)) for g in message.gpus)
         if self._known.get(node) == rows:
             return

@@ -47,7 +47,7 @@ def scrapes(count: int) -> list[GpuScrape]:
     start = time.time_ns() // 1000 - (count // NODES) * S
     for number in range(count):
         node, second = number % NODES, number // NODES
-        columns = {
+        columns: dict[str, list[float | None]] = {
             str(f): [fixed[f]] * GPUS if f in fixed else [round(50 + 20 * rng.random(), 2) for _ in range(GPUS)]
             for f in FIELDS
         }
