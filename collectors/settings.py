@@ -16,7 +16,11 @@ class CollectorSettings:
         "LOCKSTEP_NODE", None, "name of this node where a source does not name it; empty: the host name"
     )
     interval_s: float = setting("LOCKSTEP_INTERVAL", 15.0, "seconds between two sweeps of a collector")
-    spool_mb: float = setting("LOCKSTEP_SPOOL_MB", 1024.0, "disk that one collector may use while Kafka is away, MB")
+    spool_mb: float = setting(
+        "LOCKSTEP_SPOOL_MB",
+        1024.0,
+        "disk that each topic of a collector may use while Kafka is away, MB; when it is full the newest are dropped and counted",
+    )
     spool_after_s: float = setting(
         "LOCKSTEP_SPOOL_AFTER",
         2.0,

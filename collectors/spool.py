@@ -72,20 +72,14 @@ class Spool:
         return self._size
 
     def append(self, record: Record) -> int | None:
-        """Write one record; its number, or None when it cannot be kept: a full disk, or larger than the limit.
+        """Write one record; its number, or None when it cannot be kept: the limit is reached, or the disk is full.
 
-        Where the limit is reached the oldest file goes, and its unread records are counted in `lost`.
+        What is on disk stays: the oldest are dropped last, since the start of a fault is in them.
         """
         data = _HEADER.pack(len(record.key), len(record.value), zlib.crc32(record.value, zlib.crc32(record.key)))
         data += record.key + record.value
-        if len(data) > self.limit_bytes:
+        if self._size + len(data) > self.limit_bytes or not self._write(data):
             return None
-        while self._size + len(data) > self.limit_bytes:
-            self._drop_oldest()
-        while not self._write(data):
-            if self._size == 0:
-                return None
-            self._drop_oldest()
         self.end += 1
         self._dirty = True
         return self.end - 1
@@ -178,15 +172,6 @@ class Spool:
         except OSError:
             return
         self._segments.append(Segment(path, self.end))
-
-    def _drop_oldest(self) -> None:
-        """Records that were taken are in the taker's memory, so only the unread ones are lost."""
-        segment = self._segments[0]
-        after = segment.first + segment.count
-        self.lost += max(0, after - max(self.unread, segment.first))
-        self.unread = max(self.unread, after)
-        self.first = max(self.first, after)
-        self._remove(segment)
 
     def _forget_released(self) -> None:
         while self._segments and self._segments[0].first + self._segments[0].count <= self.first:
