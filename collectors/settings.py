@@ -19,7 +19,7 @@ class CollectorSettings:
     spool_mb: float = setting(
         "LOCKSTEP_SPOOL_MB",
         1024.0,
-        "disk that each topic of a collector may use while Kafka is away, MB; when it is full the newest are dropped and counted",
+        "disk that each topic of a collector may use while Kafka is away, MB; full: the newest are dropped, counted",
     )
     spool_after_s: float = setting(
         "LOCKSTEP_SPOOL_AFTER",
