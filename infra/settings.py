@@ -28,6 +28,7 @@ def infra_settings() -> InfraSettings:
 ROOMS = {
     "collectors": ("collectors.settings", "collector_settings"),
     "collectors, gnmi": ("collectors.gnmi.settings", "gnmi_settings"),
+    "training client": ("collectors.steps.settings", "client_settings"),
     "streams": ("streams.settings", "stream_settings"),
     "warehouse": ("warehouse.settings", "warehouse_settings"),
     "pipelines": ("pipelines.settings", "pipeline_settings"),
@@ -36,9 +37,24 @@ ROOMS = {
 
 
 def all_settings() -> list[tuple[str, Listed]]:
-    """(room, setting) for every setting of the product; settings common to all rooms first."""
-    rows = [("all rooms", listed) for listed in list_settings(kafka_settings())]
+    """(room, setting) for every setting of the product; settings common to all rooms first, and only there."""
+    common = list_settings(kafka_settings())
+    rows = [("all rooms", listed) for listed in common]
     for room, (module, name) in ROOMS.items():
         settings = getattr(importlib.import_module(module), name)()
-        rows += [(room, listed) for listed in list_settings(settings)]
+        rows += [(room, listed) for listed in list_settings(settings) if listed.env not in {c.env for c in common}]
     return rows
+
+
+def table(rows: list[tuple[str, Listed]]) -> str:
+    """The settings without their values as a Markdown table a room, for `docs/settings.md`."""
+    out = []
+    for room in dict.fromkeys(room for room, _ in rows):
+        out += [f"## {room[0].upper()}{room[1:]}", "", "| setting | default | meaning |", "|---|---|---|"]
+        out += [
+            f"| `{listed.env}` | {f'`{listed.default}`' if listed.default else ''} | {listed.meaning} |"
+            for of, listed in rows
+            if of == room
+        ]
+        out.append("")
+    return "\n".join(out)

@@ -1,5 +1,6 @@
 """Settings: `LOCKSTEP_*` environment variables, read once per process into a room's frozen dataclass."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
@@ -13,9 +14,15 @@ class SettingError(UserError):
     """A setting that cannot be used; the text names the variable, its value and what it should be."""
 
 
-def setting(env: str, default: Any, meaning: str) -> Any:
-    """A dataclass field that is read from `env`. The annotated type must be str, int, float, bool or str | None."""
-    return field(default=default, metadata={"env": env, "meaning": meaning})
+_PASSWORD = re.compile(r"(password\s*=\s*)('[^']*'|\S+)|(://[^:/@\s]*:)[^@/\s]+(?=@)", re.IGNORECASE)
+
+
+def setting(env: str, default: Any, meaning: str, *, secret: bool = False) -> Any:
+    """A dataclass field that is read from `env`. The annotated type must be str, int, float, bool or str | None.
+
+    Of a `secret` one it is only shown whether it is set.
+    """
+    return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +47,9 @@ def read_settings(cls: type[T], env: Mapping[str, str]) -> T:
 
 
 def list_settings(settings: Any) -> list[Listed]:
-    """Every setting of a room with its value, default and meaning."""
+    """Every setting of a room with its value, default and meaning; passwords are not shown."""
     return [
-        Listed(f.metadata["env"], _show(getattr(settings, f.name)), _show(f.default), f.metadata["meaning"])
+        Listed(f.metadata["env"], _shown(f, getattr(settings, f.name)), _show(f.default), f.metadata["meaning"])
         for f in fields(settings)
     ]
 
@@ -60,6 +67,12 @@ def _convert(env: str, raw: str, kind: Any) -> Any:
         except ValueError as why:
             raise SettingError(f"{env}={raw!r}: write a {'whole ' if kind is int else ''}number") from why
     return raw
+
+
+def _shown(field: Any, value: Any) -> str:
+    if field.metadata["secret"] and value is not None:
+        return "(set, not shown)"
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[3]}***", _show(value))
 
 
 def _show(value: Any) -> str:

@@ -12,7 +12,7 @@ class GnmiSettings:
     """Settings of `lockstep collect gnmi`."""
 
     username: str | None = setting("LOCKSTEP_GNMI_USERNAME", None, "login name on switches")
-    password: str | None = setting("LOCKSTEP_GNMI_PASSWORD", None, "password on switches")
+    password: str | None = setting("LOCKSTEP_GNMI_PASSWORD", None, "password on switches", secret=True)
 
 
 @cache

@@ -5,7 +5,9 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No options but the form of the output."""
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object a line")
+    form.add_argument("--markdown", action="store_true", help="tables without the values, as in docs/settings.md")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -13,9 +15,12 @@ def run(args: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
-    from infra.settings import all_settings
+    from infra.settings import all_settings, table
 
     rows = all_settings()
+    if args.markdown:
+        print(table(rows), end="")
+        return 0
     if args.json:
         for room, listed in rows:
             print(json.dumps({"room": room, **asdict(listed)}))
