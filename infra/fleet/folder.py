@@ -138,6 +138,7 @@ class Folder:
             parts.append(
                 f'[gnmi]\ntarget = [{named}]\npreset = "arista"\nlossless = "{lossless}"\ninsecure = true\n{every}'
             )
+            parts.append(f"[links]\nfile = {_quoted(self.root / 'links.jsonl')}\nfollow = true\n{every}")
         for node in scenario.layout.node_names:
             socket, log = _quoted(self.socket(node)), _quoted(self.kernel(node))
             parts.append(f'[[steps]]\nsocket = {socket}\nnode = "{node}"\ninstance = "{node}"\n{every}')

@@ -119,6 +119,7 @@ class Live:
                 read=partial(self._counters, device),
                 lossless=LOSSLESS,
                 speed_gbps=round(PORT_SPEED_GBPS),
+                neighbours={c.port: (c.gpu.node, f"rail{c.gpu.index}") for c in world.layout.cables[device]},
                 boot_ns=(world.start_us - BOOTED_BEFORE_US) * 1000,
             )
             for device in world.layout.switch_names

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from collectors.config_file import read_config
+from collectors.contract.topics import FABRIC_LINKS
+from collectors.sources import load
 from infra.fleet.folder import Folder, FolderError
 from infra.fleet.live import Live, StartError, now_us, start_us
 from infra.fleet.scenario import parse
+from tests.collectors.list_outlet import ListOutlet
 
 TEXT = """
 seconds = 30
@@ -137,6 +141,22 @@ def test_every_switch_listens_for_gnmi(tmp_path: Path) -> None:
             return list(about["switches"])
 
     assert [switch["name"] for switch in asyncio.run(story())] == ["leaf-1"]
+
+
+def test_switches_tell_their_neighbours_and_the_cable_map_agrees_with_them(tmp_path: Path) -> None:
+    async def story() -> tuple[ListOutlet, ListOutlet]:
+        async with live(tmp_path) as about:
+            wanted = {one.name: one.args for one in read_config(Path(about["collect"]))}
+            switches, cables = ListOutlet(), ListOutlet()
+            assert await asyncio.to_thread(load("gnmi").once, wanted["gnmi"], switches) == 1
+            assert load("links").once(wanted["links"], cables) == 4
+            return switches, cables
+
+    switches, cables = asyncio.run(story())
+    seen = {link.port: (link.far_device, link.far_port, link.source) for link in switches.of(FABRIC_LINKS)}
+    told = {link.port: (link.far_device, link.far_port, "lldp") for link in cables.of(FABRIC_LINKS)}
+    assert seen == told
+    assert sorted(seen.values()) == [(f"node-0{n}", f"rail{i}", "lldp") for n in (1, 2) for i in (0, 1)]
 
 
 def test_a_folder_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
