@@ -6,7 +6,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import faust
@@ -14,8 +14,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from collectors.contract.errors import UserError
-from collectors.contract.kafka import KafkaClient
-from collectors.contract.topic import Topic
 from streams.agents import add_detector_agents, add_incident_agents
 from streams.alertmanager import AlertmanagerSender, instances
 from streams.alerts import AlertBook
@@ -25,11 +23,11 @@ from streams.client import Clients
 from streams.contract import FINDINGS, INCIDENTS
 from streams.desk import Desk
 from streams.detectors.all import detectors
+from streams.faust_app import partitions_of
 from streams.judge import SWEEP_S, Judge
 from streams.metrics import Metrics
 from streams.outbox import Outbox
 from streams.pager import Pager
-from streams.security import security
 from streams.settings import StreamSettings
 from streams.tables import KeptTable
 from streams.ticks import WorkerClock
@@ -39,54 +37,6 @@ from streams.world_reader import WorldReader
 log = logging.getLogger("lockstep.stream")
 
 PROBE_S = 3.0
-
-
-def faust_app(kafka: KafkaClient, settings: StreamSettings, state: Path, worker: int) -> faust.App:
-    """The Faust app with the settings that were tried: quick to notice a dead worker, no web server, no standbys."""
-    folder = state / "stream" / f"worker-{worker}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return faust.App(
-        settings.group,
-        broker=[f"aiokafka://{host}" for host in kafka.bootstrap.split(",")],
-        broker_credentials=security(kafka.properties).faust(),
-        store="memory://",
-        datadir=str(folder),
-        web_enabled=False,
-        key_serializer="raw",
-        value_serializer="raw",
-        topic_allow_declare=True,
-        topic_disable_leader=True,
-        topic_replication_factor=1,
-        table_standby_replicas=0,
-        consumer_auto_offset_reset="earliest",
-        broker_session_timeout=10.0,
-        broker_heartbeat_interval=3.0,
-        broker_commit_interval=1.0,
-        broker_max_poll_records=2000,
-        stream_buffer_maxsize=2048,
-        stream_recovery_delay=0.0,
-        stream_wait_empty=False,
-        producer_acks=-1,
-        producer_compression_type="zstd",
-        worker_redirect_stdouts=False,
-    )
-
-
-async def partitions_of(clients: Clients, topics: list[Topic[Any]]) -> dict[str, int]:
-    """Partitions of each topic, once Kafka answers. Raises `UserError` when topics are missing."""
-    wait_s, names = 0.5, [t.name for t in topics]
-    while True:
-        try:
-            found = await clients.partitions(names)
-        except (KafkaError, OSError) as why:
-            log.warning("waiting for Kafka at %s: %s", clients.kafka.bootstrap, why)
-            await asyncio.sleep(wait_s)
-            wait_s = min(wait_s * 2, 10.0)
-            continue
-        missing = [n for n in names if n not in found]
-        if missing:
-            raise UserError(f"no topic {', '.join(missing)}: run `lockstep topics` first")
-        return found
 
 
 @dataclass(slots=True)
@@ -140,7 +90,8 @@ class Parts:
 
     async def _settle(self) -> None:
         """After Faust recovered its Tables: rebuild the short-lived states, then let the agents go on."""
-        if self.settled or self.app.rebalancing or not self.app.tables.recovery.completed.is_set():
+        recovery = cast(Any, self.app.tables).recovery
+        if self.settled or self.app.rebalancing or not recovery.completed.is_set():
             return
         owned = set(self.owned)
         self.metrics.recovering.set(1)
@@ -251,7 +202,8 @@ async def wire(
     parts = Parts(app, clients, judge, desk, pager, reader, outbox, metrics, settings, worker)
     add_detector_agents(app, judge, outbox)
     add_incident_agents(app, desk, pager, outbox)
-    app.on_partitions_assigned.connect(parts.assigned, weak=False)
+    signal: Any = app.on_partitions_assigned
+    signal.connect(parts.assigned, weak=False)
     return parts
 
 

@@ -6,38 +6,18 @@ burst) stay findings and open nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import structs
 
 from streams.contract import Finding, Incident, finding_key
-from streams.correlator_causes import SYMPTOM, explains, jobs_hurt, level
+from streams.correlator_cases import Cases, CorrelatorLimits
+from streams.correlator_causes import SYMPTOM, jobs_hurt, level
+from streams.correlator_company import Company
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
 from streams.detector import Tick
 from streams.incidents import Edge, incident
 from streams.world import World
-
-S = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrelatorLimits:
-    """How findings are joined in time. Starting points of ours, to be fitted on real incidents."""
-
-    join_us: int = 120 * S
-    """Episodes that overlap, give or take this, may be cause and effect."""
-    hold_us: int = 10 * S
-    """How long a symptom waits for its cause before it is told on its own."""
-    settle_us: int = 60 * S
-    """All must have been clear for this long: a flap within it is one incident."""
-    update_us: int = 30 * S
-    """Least time between two updates that bring neither a new cause nor a graver severity."""
-    together_us: int = 60 * S
-    """Parts that fell silent within this of each other fell silent together, ..."""
-    together: int = 3
-    """... when they are at least so many: one incident for the fleet."""
-    forget_us: int = 3600 * S
-    """How long a closed case is remembered, so that a finding delivered again opens nothing."""
 
 
 @dataclass(slots=True)
@@ -45,7 +25,13 @@ class Correlator:
     """The step and what it needs to look at; all that is remembered stands in the state."""
 
     world: World
-    limits: CorrelatorLimits = CorrelatorLimits()
+    limits: CorrelatorLimits = field(default_factory=CorrelatorLimits)
+    _cases: Cases = field(init=False)
+    _company: Company = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cases = Cases(self.world, self.limits)
+        self._company = Company(self._cases)
 
     def step(self, state: CorrelatorState, batch: Sequence[Finding | Tick]) -> tuple[CorrelatorState, list[Incident]]:
         """Judge findings in arrival order; ticks bring what is due."""
@@ -57,7 +43,7 @@ class Correlator:
                     out += self._due(state, case, item.ts_us)
                 state.folded.clear()
                 continue
-            for case_id in [*self._take(state, item), *state.folded]:
+            for case_id in dict.fromkeys([*self._take(state, item), *state.folded]):
                 out += self._tell(state, state.cases[case_id], item.ts_us)
             state.folded.clear()
         return state, out
@@ -80,7 +66,7 @@ class Correlator:
             member.finding = finding
         case.touched_us = max(case.touched_us, finding.ts_us)
         case.news = True
-        self._reroot(state, case)
+        self._cases.reroot(state, case)
         state.changed |= {f"finding|{key}", f"case|{case.id}"}
         return [case.id]
 
@@ -99,9 +85,9 @@ class Correlator:
         before = len(state.keys_of(home.id))
         cause = self._best_cause(state, key)
         if cause is not None and (before == 1 or home.root == key):
-            home = self._merge(state, state.cases[state.members[cause].case], home)
+            home = self._cases.merge(state, state.cases[state.members[cause].case], home)
         elif before == 1:
-            home = self._keep_company(state, key, home)
+            home = self._company.keep_company(state, key, home)
         touched = {home.id: None}
         for effect in self._effects(state, key):
             member = state.members[effect]
@@ -110,23 +96,24 @@ class Correlator:
                 member.weak = False
                 state.changed.add(f"finding|{effect}")
             elif other.root == effect:
-                home = self._merge(state, home, other)
+                home = self._cases.merge(state, home, other)
             elif member.weak:
                 state.move(effect, home.id, weak=False)
-                self._reroot(state, other)
+                self._cases.reroot(state, other)
                 other.news = True
+                state.changed.add(f"case|{other.id}")
                 touched[other.id] = None
         home.touched_us = max(home.touched_us, state.members[key].finding.ts_us)
         home.news = True
-        self._reroot(state, home)
+        self._cases.reroot(state, home)
         state.changed.add(f"case|{home.id}")
-        touched.update(dict.fromkeys(self._part_company(state, home)))
+        touched.update(dict.fromkeys(self._company.part_company(state, home)))
         return [case for case in {home.id: None, **touched} if case in state.cases]
 
     def _best_cause(self, state: CorrelatorState, key: str) -> str | None:
         """The gravest open finding that explains this one, the latest of equals; symptoms explain as well."""
         effect = state.members[key]
-        found = [c for c in self._candidates(state, key) if self._explains(state, c, key)]
+        found = [c for c in self._candidates(state, key) if self._cases.explains(state, c, key)]
         if not found:
             return None
         return max(
@@ -149,145 +136,7 @@ class Correlator:
         for job in sorted(jobs_hurt(state.members[key].finding, self.world)):
             part = frozenset((f"job:{state.members[key].finding.cluster}/{job}",))
             found.update(dict.fromkeys(state.on(part)))
-        return [k for k in found if self._explains(state, key, k)]
-
-    def _explains(self, state: CorrelatorState, cause: str, effect: str) -> bool:
-        if cause == effect:
-            return False
-        a, b = state.members[cause], state.members[effect]
-        if state.cases[a.case].closed_us is not None or state.cases[b.case].closed_us is not None:
-            return False
-        if not self._overlap(a, b):
-            return False
-        jobs = jobs_hurt(a.finding, self.world) if b.finding.subject.kind == "job" else set()
-        return explains(a.finding, state.parts(cause), b.finding, state.parts(effect), jobs, self.world)
-
-    def _overlap(self, a: Member, b: Member) -> bool:
-        slack = self.limits.join_us
-        return (a.cleared_us is None or b.finding.episode_us <= a.cleared_us + slack) and (
-            b.cleared_us is None or a.finding.episode_us <= b.cleared_us + slack
-        )
-
-    def _keep_company(self, state: CorrelatorState, key: str, home: Case) -> Case:
-        """Unexplained, but not alone: slow ranks of one host are a slow host, parts silent at once one outage."""
-        finding = state.members[key].finding
-        if _is_silent_part(finding):
-            return self._silent_together(state, key, home)
-        if finding.subject.kind != "rank":
-            return home
-        nodes = frozenset(p for p in state.parts(key).upstream if p.startswith("node:"))
-        for other in state.depending_on(nodes):
-            mate = state.members[other]
-            case = state.cases[mate.case]
-            if (
-                other != key
-                and case.closed_us is None
-                and case.root == other
-                and mate.finding.subject.kind == "rank"
-                and mate.finding.detector == finding.detector
-                and mate.finding.subject.job == finding.subject.job
-                and self._overlap(mate, state.members[key])
-            ):
-                together = self._merge(state, case, home)
-                for mate_key in state.keys_of(together.id):
-                    if state.members[mate_key].finding.subject.kind == "rank":
-                        state.members[mate_key].weak = mate_key != together.root
-                        state.changed.add(f"finding|{mate_key}")
-                return together
-        return home
-
-    def _part_company(self, state: CorrelatorState, home: Case) -> list[str]:
-        """A cause turned up that does not explain every slow rank that was here for company: those leave."""
-        if state.members[home.root].finding.subject.kind == "rank":
-            return []
-        left: list[str] = []
-        for key in state.keys_of(home.id):
-            member = state.members[key]
-            if not member.weak or member.finding.subject.kind != "rank":
-                continue
-            if self._explains(state, home.root, key):
-                member.weak = False
-                state.changed.add(f"finding|{key}")
-                continue
-            finding = member.finding
-            due = finding.ts_us + self.limits.hold_us
-            own = Case(incident_id(key), key, finding.episode_us, finding.ts_us, due, news=True)
-            if own.id in state.cases:
-                continue
-            state.cases[own.id] = own
-            state.move(key, own.id, weak=False)
-            own = self._keep_company(state, key, own)
-            state.changed.add(f"case|{own.id}")
-            left.append(own.id)
-        return left
-
-    def _silent_together(self, state: CorrelatorState, key: str, home: Case) -> Case:
-        mine = state.members[key].finding
-        mates = []
-        for case in state.cases.values():
-            root = state.members[case.root].finding
-            if (
-                case.closed_us is None
-                and case is not home
-                and root.cluster == mine.cluster
-                and _is_silent_part(root)
-                and abs(root.episode_us - mine.episode_us) <= self.limits.together_us
-            ):
-                mates.append(case)
-        if not any(case.fleet for case in mates) and len(mates) + 1 < self.limits.together:
-            return home
-        mates.sort(key=lambda c: (not c.fleet, c.told is None, c.opened_us, c.id))
-        first = mates[0]
-        for case in [*mates[1:], home]:
-            for member in state.keys_of(case.id):
-                state.members[member].weak = True
-            first = self._merge(state, first, case)
-        return first
-
-    def _merge(self, state: CorrelatorState, one: Case, two: Case) -> Case:
-        """Fold two cases into the one that was told first; the other ends as a part of it."""
-        if one.id == two.id:
-            return one
-        keep, fold = sorted((one, two), key=lambda c: (c.told is None, c.opened_us, c.id))
-        for key in state.keys_of(fold.id):
-            state.move(key, keep.id, state.members[key].weak)
-        keep.due_us = min(keep.due_us, fold.due_us)
-        keep.opened_us = min(keep.opened_us, fold.opened_us)
-        keep.touched_us = max(keep.touched_us, fold.touched_us)
-        keep.news = True
-        self._reroot(state, keep)
-        if fold.told is not None:
-            # It was told on its own, so its end has to be told as well.
-            fold.root, fold.fleet, fold.closed_us = keep.root, False, keep.touched_us
-            state.folded.append(fold.id)
-            state.changed.add(f"case|{fold.id}")
-        else:
-            state.drop(fold.id)
-        state.changed.add(f"case|{keep.id}")
-        return keep
-
-    def _reroot(self, state: CorrelatorState, case: Case) -> None:
-        keys = state.keys_of(case.id)
-        if not keys:
-            case.closed_us = case.touched_us
-            return
-        grade = {k: level(state.members[k].finding, self.world) for k in keys}
-        best = max(keys, key=lambda k: (grade[k], k == case.root, -state.members[k].finding.episode_us, k))
-        if best != case.root and grade[best] >= SYMPTOM:
-            case.due_us = min(case.due_us, state.members[best].finding.ts_us)
-        case.root = best
-        case.fleet = self._is_fleet(state, case, keys)
-
-    def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
-        """Many silent parts that the silent root does not account for."""
-        if not _is_silent_part(state.members[case.root].finding):
-            return False
-        alone = [
-            k
-            for k in keys
-            if k != case.root and _is_silent_part(state.members[k].finding) and not self._explains(state, case.root, k)
-        ]
-        return len(alone) + 1 >= self.limits.together
+        return [k for k in found if self._cases.explains(state, key, k)]
 
     def _look_again(self, state: CorrelatorState) -> None:
         """The world learned something (a placement or cable came late): judge the open findings once more."""
@@ -299,7 +148,9 @@ class Correlator:
             if member is None or state.cases[member.case].closed_us is not None:
                 continue
             case = state.cases[member.case]
-            case.news = case.news or case.root == key
+            if case.root == key and not case.news:
+                case.news = True
+                state.changed.add(f"case|{case.id}")
             if state.reindex(key, self.world) and case.root == key and member.cleared_us is None:
                 self._join(state, key)
 
@@ -361,10 +212,6 @@ class Correlator:
         )
         state.changed.add(f"case|{case.id}")
         return [case.told]
-
-
-def _is_silent_part(finding: Finding) -> bool:
-    return finding.detector == "silence" and finding.subject.kind in ("node", "device", "collector")
 
 
 def _order(finding: Finding) -> tuple[int, int]:

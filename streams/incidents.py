@@ -121,6 +121,9 @@ def _summary(
             kinds[f.subject.kind] = kinds.get(f.subject.kind, 0) + 1
         parts[0] = "silent at the same time: " + ", ".join(f"{n} {_plural(k, n)}" for k, n in kinds.items())
         parts[1] = "first " + place(min(findings, key=lambda f: (f.episode_us, f.subject.id)), world)
+    alike = sorted({f.subject.id for f in findings if f.cause == root.cause} - {root.subject.id})
+    if alike and not case.fleet:
+        parts.append(f"also {', '.join(alike[:8])}" + (f" and {len(alike) - 8} more" if len(alike) > 8 else ""))
     if jobs:
         named = ", ".join(jobs[:5]) + (f" and {len(jobs) - 5} more" if len(jobs) > 5 else "")
         parts.append(f"{_plural('job', len(jobs))} {named}")

@@ -10,7 +10,8 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import COLLECTOR_TOPICS
 from streams.contract import STREAM_TOPICS
-from streams.pipeline import Output, Pipeline
+from streams.correlation import Output
+from streams.pipeline import Pipeline
 from streams.ticks import EventClock
 
 KNOWN: dict[str, Topic[Any]] = {t.name: t for t in (*COLLECTOR_TOPICS, *STREAM_TOPICS)}

@@ -32,7 +32,7 @@ async def last_minutes(
 ) -> tuple[list[tuple[int, Topic[Any], Message]], int | None]:
     """Partition, topic and message before each end offset, by event time; the oldest record time at an end.
 
-    Record times are milliseconds since 1970. Unreadable bytes are passed over: they were rejected when they were first met.
+    Record times are milliseconds since 1970. Unreadable bytes are passed over: they were rejected when first met.
     """
     if not ends:
         return [], None

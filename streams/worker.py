@@ -12,8 +12,9 @@ from typing import Any
 
 from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_client, kafka_settings
-from streams.app import Parts, faust_app, wire
+from streams.app import Parts, wire
 from streams.client import Clients
+from streams.faust_app import faust_app
 from streams.security import security
 from streams.settings import stream_settings
 from streams.sparing import Sparing

@@ -1,4 +1,5 @@
 import random
+from collections.abc import Callable
 
 from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent, Placement
@@ -167,6 +168,13 @@ def test_many_parts_silent_at_one_moment_are_one_incident() -> None:
     assert "4 nodes, 1 device" in run.told[0].summary
 
 
+def test_power_brakes_at_one_moment_are_one_incident_that_names_them_all() -> None:
+    brakes = [found("throttle", node(f"n{n}"), n, "power_brake") for n in range(3)]
+    run = Run().feed(*brakes, found("throttle", node("n3"), 60, "power_brake")).tick(100)
+    assert sorted((i.subject.id, len(i.symptoms)) for i in run.open().values()) == [("n0", 2), ("n3", 0)]
+    assert "also n1, n2" in next(i for i in run.open().values() if i.symptoms).summary
+
+
 def test_two_nodes_silent_an_hour_apart_are_two_incidents() -> None:
     run = Run().feed(silent(node("n0"), 0)).tick(20).feed(silent(node("n1"), 3600)).tick(3620)
     assert len(run.open()) == 2
@@ -272,3 +280,57 @@ def test_names_of_another_cluster_are_another_part() -> None:
     run = Run().feed(hot("G01", 0), hot("G01", 1, cluster="other"))
     assert len(run.open()) == 2
     assert [i.severity for i in run.open().values()] == ["critical", "warning"]
+
+
+def anything(rng: random.Random, at_s: float) -> Finding:
+    """A finding of any kind on any part of the small fleet."""
+    uuid, n = f"G{rng.randrange(4)}{rng.randrange(2)}", rng.randrange(4)
+    choices: list[Callable[[], Finding]] = [
+        lambda: hot(uuid, at_s),
+        lambda: slow(rng.randrange(4), at_s, 1 + rng.random()),
+        lambda: silent(node(f"n{n}"), at_s),
+        lambda: silent(gpu(uuid), at_s),
+        lambda: silent(Subject(kind="device", id="leaf1"), at_s),
+        lambda: silent(Subject(kind="collector", id=rng.choice(["dcgm@head", f"steps@n{n}"])), at_s),
+        lambda: silent(Subject(kind="job", id="train", job="train"), at_s),
+        lambda: found("throttle", node(f"n{n}"), at_s, "power_brake"),
+        lambda: found("xid", gpu(uuid), at_s, "xid_79", severity="critical"),
+        lambda: found("memory", gpu(uuid), at_s, "uncorrectable_ecc", severity="critical"),
+        lambda: found("lossless_drop", port(f"Ethernet{rng.randrange(8)}"), at_s, "lossless_drop"),
+        lambda: found("straggler", Subject(kind="job", id="train", job="train"), at_s, "job_regression"),
+        lambda: found("straggler", node(f"n{n}"), at_s, "host_slow", severity="critical"),
+    ]
+    return rng.choice(choices)()
+
+
+def test_whatever_comes_every_incident_opens_once_ends_once_and_its_rows_are_enough() -> None:
+    for seed in range(50):
+        rng = random.Random(seed)
+        run, rows, now, past = Run(), dict[str, bytes](), 0.0, list[Finding]()
+        for _ in range(80):
+            now += rng.random() * 15
+            f = rng.choice(past) if past and rng.random() < 0.4 else anything(rng, now)
+            past.append(f)
+            run.feed(cleared(f, now) if rng.random() < 0.3 else f)
+            if rng.random() < 0.4:
+                run.tick(now)
+            if rng.random() < 0.1:
+                run.correlator.world.learn(JobEvent(ts_us=T0 + int(now * S), job="train", kind="ended"))
+            for key, row in run.state.take_changes().items():
+                rows.pop(key, None) if row is None else rows.__setitem__(key, row)
+            again = restore(rows, run.correlator.world)
+            assert (again.members, again.cases) == (run.state.members, run.state.cases), seed
+            if rng.random() < 0.2:
+                run.state = again
+        for f in past:
+            run.feed(cleared(f, now + 1))
+        for second in range(1, 200, 5):
+            run.tick(now + second)
+        states: dict[str, list[str]] = {}
+        for i in run.told:
+            states.setdefault(i.id, []).append(i.state)
+        for edges in states.values():
+            assert (edges[0], edges[-1]) == ("opened", "cleared"), seed
+            assert set(edges[1:-1]) <= {"updated"}, seed
+        run.tick(now + 10_000)
+        assert (run.state.members, run.state.cases) == ({}, {}), seed

@@ -1,0 +1,115 @@
+"""Cases put together and taken apart: which finding explains which in time and place, and what a case's cause is."""
+
+from dataclasses import dataclass, field
+
+from streams.contract import Finding
+from streams.correlator_causes import SYMPTOM, explains, jobs_hurt, level
+from streams.correlator_state import Case, CorrelatorState, Member
+from streams.world import World
+
+S = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelatorLimits:
+    """How findings are joined in time. Starting points of ours, to be fitted on real incidents."""
+
+    join_us: int = 120 * S
+    """Episodes that overlap, give or take this, may be cause and effect."""
+    hold_us: int = 10 * S
+    """How long a symptom waits for its cause before it is told on its own."""
+    settle_us: int = 60 * S
+    """All must have been clear for this long: a flap within it is one incident."""
+    update_us: int = 30 * S
+    """Least time between two updates that bring neither a new cause nor a graver severity."""
+    together_us: int = 60 * S
+    """Parts that fell silent within this of each other fell silent together, ..."""
+    together: int = 3
+    """... when they are at least so many: one incident for the fleet."""
+    braked_us: int = 10 * S
+    """Power brakes that start within this of each other come from one rack controller or feed."""
+    forget_us: int = 3600 * S
+    """How long a closed case is remembered, so that a finding delivered again opens nothing."""
+
+
+@dataclass(slots=True)
+class Cases:
+    """Works on the state that it is given; all that is remembered stands there."""
+
+    world: World
+    limits: CorrelatorLimits = field(default_factory=CorrelatorLimits)
+
+    def explains(self, state: CorrelatorState, cause: str, effect: str) -> bool:
+        """May one finding (by key) have brought the other about? Closed cases explain nothing."""
+        if cause == effect:
+            return False
+        a, b = state.members[cause], state.members[effect]
+        if state.cases[a.case].closed_us is not None or state.cases[b.case].closed_us is not None:
+            return False
+        if not self.overlap(a, b):
+            return False
+        jobs = jobs_hurt(a.finding, self.world) if b.finding.subject.kind == "job" else set()
+        return explains(a.finding, state.parts(cause), b.finding, state.parts(effect), jobs, self.world)
+
+    def overlap(self, a: Member, b: Member) -> bool:
+        """Did both last at one time, give or take?"""
+        slack = self.limits.join_us
+        return (a.cleared_us is None or b.finding.episode_us <= a.cleared_us + slack) and (
+            b.cleared_us is None or a.finding.episode_us <= b.cleared_us + slack
+        )
+
+    def merge(self, state: CorrelatorState, one: Case, two: Case) -> Case:
+        """Fold two cases into the one that was told first; the other ends as a part of it."""
+        if one.id == two.id:
+            return one
+        keep, fold = sorted((one, two), key=lambda c: (c.told is None, c.opened_us, c.id))
+        for key in state.keys_of(fold.id):
+            state.move(key, keep.id, state.members[key].weak)
+        keep.due_us = min(keep.due_us, fold.due_us)
+        keep.opened_us = min(keep.opened_us, fold.opened_us)
+        keep.touched_us = max(keep.touched_us, fold.touched_us)
+        keep.news = True
+        self.reroot(state, keep)
+        if fold.told is not None:
+            # It was told on its own, so its end has to be told as well.
+            fold.root, fold.fleet, fold.closed_us = keep.root, False, keep.touched_us
+            state.folded.append(fold.id)
+            state.changed.add(f"case|{fold.id}")
+        else:
+            state.drop(fold.id)
+        state.changed.add(f"case|{keep.id}")
+        return keep
+
+    def reroot(self, state: CorrelatorState, case: Case) -> None:
+        """Find a case's cause again; a case that lost all its findings ends."""
+        keys = state.keys_of(case.id)
+        state.changed.add(f"case|{case.id}")
+        if not keys and case.told is None:
+            state.drop(case.id)
+            return
+        if not keys:
+            case.closed_us = case.touched_us
+            state.folded.append(case.id)
+            return
+        grade = {k: level(state.members[k].finding, self.world) for k in keys}
+        best = max(keys, key=lambda k: (grade[k], k == case.root, -state.members[k].finding.episode_us, k))
+        if best != case.root and grade[best] >= SYMPTOM:
+            case.due_us = min(case.due_us, state.members[best].finding.ts_us)
+        case.root = best
+        case.fleet = self._is_fleet(state, case, keys)
+
+    def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
+        """Many silent parts that the silent root does not account for."""
+        if not is_silent_part(state.members[case.root].finding):
+            return False
+        alone = [
+            k
+            for k in keys
+            if k != case.root and is_silent_part(state.members[k].finding) and not self.explains(state, case.root, k)
+        ]
+        return len(alone) + 1 >= self.limits.together
+
+
+def is_silent_part(finding: Finding) -> bool:
+    """A node, device or collector that fell silent."""
+    return finding.detector == "silence" and finding.subject.kind in ("node", "device", "collector")
