@@ -196,3 +196,11 @@ def test_the_cluster_is_part_of_every_key_but_that_of_rejected_bytes() -> None:
     for topic, message, key in GOLDEN:
         if topic is not REJECTED:
             assert topic.key(msgspec.structs.replace(message, cluster="east")) == key.replace("default/", "east/", 1)
+
+
+def test_what_lldp_sees_does_not_replace_what_the_file_says_in_the_compacted_log() -> None:
+    keys = [
+        FABRIC_LINKS.key(Link(ts_us=T, device="leaf1", port="Ethernet1/1", far_device="n1", source=source))
+        for source in ("file", "inventory", "lldp")
+    ]
+    assert keys == [f"default/leaf1/Ethernet1/1/{source}" for source in ("file", "inventory", "lldp")]
