@@ -1,9 +1,19 @@
 """What must hold of every rollup; a failed check is seen in the Dagster UI on its asset."""
 
+from datetime import timedelta
+
 import dagster as dg
 
 from pipelines.ask import Row, ask
-from pipelines.assets import effective_compute, fleet_health_hourly, mfu_hourly, usable_compute_hourly
+from pipelines.assets import (
+    effective_compute,
+    fleet_health_hourly,
+    gpu_inventory,
+    job_inventory,
+    mfu_hourly,
+    usable_compute_hourly,
+    whole_days,
+)
 from pipelines.buckets import share
 from pipelines.partitions import window
 
@@ -37,6 +47,30 @@ def odd_mfu(rows: list[Row]) -> tuple[list[str], list[str]]:
 
 def _told(wrong: list[str]) -> str:
     return "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+
+
+@dg.asset_check(asset=gpu_inventory)
+def some_gpu_was_seen(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    """On every day: a day without any is a day without collectors, not a fleet without GPUs."""
+    start, end = whole_days(*window(context))
+    seen = {row["day"] for row in ask("gpus_by_day", start=start, end=end)}
+    days = [(start + timedelta(days=n)).date() for n in range((end - start).days)]
+    wrong = [day.isoformat() for day in days if day not in seen]
+    return dg.AssetCheckResult(
+        passed=not wrong,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=_told(wrong) or f"on each of {len(days)} days",
+    )
+
+
+@dg.asset_check(asset=job_inventory)
+def jobs_with_steps_were_placed(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    """Without a placement nobody knows which GPUs a job holds: they count as idle."""
+    start, end = window(context)
+    wrong = [f"{row['job']} ({row['ranks']} ranks)" for row in ask("unplaced_jobs", start=start, end=end)]
+    return dg.AssetCheckResult(
+        passed=not wrong, severity=dg.AssetCheckSeverity.WARN, description=_told(wrong) or "every one of them"
+    )
 
 
 @dg.asset_check(asset=usable_compute_hourly, blocking=True)
@@ -87,6 +121,8 @@ def each_level_fits_in_the_one_above(context: dg.AssetCheckExecutionContext) -> 
 
 
 CHECKS = [
+    some_gpu_was_seen,
+    jobs_with_steps_were_placed,
     buckets_sum_to_installed,
     mfu_is_possible,
     every_node_has_a_score_or_is_silent,

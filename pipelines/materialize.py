@@ -34,42 +34,61 @@ def materialize(
 ) -> None:
     """Build every hour of [start, end) in one run, its days in another, and the reports of the last `reports` days.
 
-    `told` hears each stage. Raises `UserError` naming what failed.
+    `told` hears each stage, and each check that failed but stopped nothing. Raises `UserError` naming what failed.
     """
     import dagster as dg
 
+    from pipelines.partitions import DAYS, HOURS, day_key, hour_key
+
     dagster_home()
     first, last = start.astimezone(UTC), end.astimezone(UTC) - HOUR
+    report_from = max(first.date(), last.date() - (reports - 1) * DAY)
+    stages = [
+        ("hourly_rollups", HOURS, hour_key(first), hour_key(last)),
+        ("daily_rollups", DAYS, day_key(first), day_key(last)),
+        *([("daily_report_file", DAYS, day_key(report_from), day_key(last))] if reports else []),
+    ]
     with dg.DagsterInstance.get() as instance:
-        told(f"hours {first:%d %b %H:%M} to {last:%d %b %H:%M}")
-        _run(instance, "hourly_rollups", f"{first:%Y-%m-%d-%H:%M}", f"{last:%Y-%m-%d-%H:%M}")
-        told(f"days {first:%d %b} to {last:%d %b}")
-        _run(instance, "daily_rollups", f"{first:%Y-%m-%d}", f"{last:%Y-%m-%d}")
-        for back in reversed(range(reports)):
-            day = last - back * DAY
-            if day.date() >= first.date():
-                told(f"report of {day:%d %b}")
-                _run(instance, "daily_report_file", f"{day:%Y-%m-%d}", f"{day:%Y-%m-%d}")
+        for job, partitions, first_key, last_key in stages:
+            for key in (first_key, last_key):
+                if not partitions.has_partition_key(key):
+                    raise UserError(
+                        f"there is no partition {key}: they go from {pipeline_settings().first_day} "
+                        "(LOCKSTEP_FIRST_DAY) to the last hour that is over"
+                    )
+            told(f"{job.replace('_', ' ')}, {first_key} to {last_key} UTC")
+            for warning in _run(instance, job, first_key, last_key):
+                told(f"check failed: {warning}")
 
 
-def _run(instance: "dg.DagsterInstance", job: str, first: str, last: str) -> None:
+def _run(instance: "dg.DagsterInstance", job: str, first: str, last: str) -> list[str]:
+    """Run a job over partitions in this process; returns the checks that failed."""
     from pipelines.definitions import defs
+    from pipelines.partitions import one_run
 
-    ranged = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-    _must(
-        defs.resolve_job_def(job).execute_in_process(
-            instance=instance,
-            raise_on_error=False,
-            partition_key=first if first == last else None,
-            tags={} if first == last else ranged,
-        )
+    done = defs.resolve_job_def(job).execute_in_process(
+        instance=instance,
+        raise_on_error=False,
+        partition_key=first if first == last else None,
+        tags={} if first == last else one_run(first, last),
+        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
     )
-
-
-def _must(done: "dg.ExecuteInProcessResult") -> None:
+    checks = [
+        f"{check.check_name} of {check.asset_key.to_user_string()}: {check.description}"
+        for check in done.get_asset_check_evaluations()
+        if not check.passed
+    ]
     if not done.success:
-        failed = [event for event in done.all_events if event.is_failure]
-        raise UserError(f"rollup failed: {failed[0].message if failed else 'see the Dagster UI'}")
+        failed = [_why(event) for event in done.all_events if event.is_step_failure]
+        raise UserError(f"{job} failed: {'; '.join([*checks, *failed]) or 'see its run in the Dagster UI'}")
+    return checks
+
+
+def _why(event: "dg.DagsterEvent") -> str:
+    """`mfu_hourly: what went wrong`, of a step that failed."""
+    error = event.step_failure_data.error
+    told = (error.cause or error).message.strip() if error is not None else event.message or ""
+    return f"{event.step_key}: {told}"
 
 
 def main(argv: list[str] | None = None) -> int:

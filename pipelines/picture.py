@@ -1,14 +1,17 @@
-"""What a materialization shows in the Dagster UI: a plot or a table of the partitions just built."""
+"""What a materialization shows in the Dagster UI: a plot or a table of the time up to the partition just built."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any
 
 import dagster as dg
 
 from pipelines.ask import Row, ask
-from pipelines.buckets import BUCKETS, share, sums
+from pipelines.buckets import BUCKETS, share
 from pipelines.plots import figure, lines, png_markdown, stacked_buckets
+
+Picture = Callable[[datetime, datetime], dict[str, Any]]
+"""[start, end) -> Dagster's metadata."""
 
 
 def percent(value: float | None) -> str:
@@ -20,14 +23,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table."""
     head = f"| {' | '.join(columns)} |\n|{'|'.join('---' for _ in columns)}|\n"
     return head + "\n".join(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows)
-
-
-def by_bucket(rows: Sequence[Row]) -> dict[str, int]:
-    """GPU-microseconds by bucket over all rows."""
-    out: dict[str, int] = {}
-    for row in rows:
-        out[row["bucket"]] = out.get(row["bucket"], 0) + row["gpu_us"]
-    return out
 
 
 def gpus_by_hour(rows: Sequence[Row]) -> tuple[list[datetime], dict[str, list[float]]]:
@@ -66,20 +61,12 @@ def mfu_plot(start: datetime, end: datetime) -> dict[str, Any]:
 
 
 def usable_plot(start: datetime, end: datetime) -> dict[str, Any]:
-    """Buckets over the hours, and the shares as numbers that Dagster plots over partitions."""
+    """Buckets over the hours."""
     rows = ask("buckets_by_hour", start=start, end=end)
     if not rows:
         return {"note": "no GPU was installed"}
-    total = sums(by_bucket(rows))
-    plot = figure(stacked_buckets(*gpus_by_hour(rows)))
-    shares = {
-        "usable": share(total.usable, total.installed),
-        "occupancy": share(total.allocated, total.usable),
-        "goodput": share(total.productive, total.allocated),
-    }
     return {
-        "buckets": dg.MetadataValue.md(png_markdown(plot, "GPUs by bucket")),
-        **{f"{name}_pct": 100 * value for name, value in shares.items() if value is not None},
+        "buckets": dg.MetadataValue.md(png_markdown(figure(stacked_buckets(*gpus_by_hour(rows))), "GPUs by bucket"))
     }
 
 
@@ -90,11 +77,7 @@ def health_table(start: datetime, end: datetime) -> dict[str, Any]:
         (r["node"], "–" if r["score"] is None else f"{r['score']:.0f}", r["last_state"], ", ".join(r["causes"]))
         for r in rows[:50]
     ]
-    known = [r["score"] for r in rows if r["score"] is not None]
-    return {
-        "nodes": dg.MetadataValue.md(table(("node", "score", "state", "causes"), cells)),
-        **({"lowest_score": float(min(known))} if known else {}),
-    }
+    return {"nodes": dg.MetadataValue.md(table(("node", "mean score", "state at the end", "causes"), cells))}
 
 
 def effective_table(start: datetime, end: datetime) -> dict[str, Any]:
@@ -102,11 +85,7 @@ def effective_table(start: datetime, end: datetime) -> dict[str, Any]:
     rows = ask("effective_by_day", start=start, end=end)
     cells = [(day(row["day"]), row["cluster"], *map(percent, factors(row))) for row in rows]
     columns = ("day", "cluster", "usable", "occupancy", "goodput", "MFU", "effective")
-    last = factors(rows[-1])[-1] if rows else None
-    return {
-        "effective": dg.MetadataValue.md(table(columns, cells)),
-        **({"effective_pct": 100 * last} if last is not None else {}),
-    }
+    return {"effective": dg.MetadataValue.md(table(columns, cells))}
 
 
 def factors(row: Row) -> tuple[float | None, float | None, float | None, float | None, float | None]:

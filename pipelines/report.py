@@ -8,7 +8,8 @@ from typing import Any
 
 from pipelines.ask import Row, ask
 from pipelines.buckets import BUCKETS, Sums, share, sums
-from pipelines.picture import by_bucket, gpus_by_hour, mfu_series, percent
+from pipelines.numbers import by_bucket, flop
+from pipelines.picture import gpus_by_hour, mfu_series, percent
 from pipelines.plots import figure, lines, stacked_buckets, svg
 from pipelines.settings import pipeline_settings
 
@@ -78,9 +79,9 @@ def _use(start: datetime, end: datetime, buckets: Sequence[Row]) -> dict[str, An
         "gpus": sum(gpu_us.values()) / 3.6e9 / hours,
         "headlines": headlines(
             sums(gpu_us),
-            _used(jobs),
+            share(*flop(jobs)),
             sums(by_bucket(before)) if before else None,
-            _used(ask("mfu_by_job", start=start - timedelta(days=1), end=start)),
+            share(*flop(ask("mfu_by_job", start=start - timedelta(days=1), end=start))),
         ),
         "bucket_rows": [
             (bucket, gpu_us[bucket.name] / 3.6e9, share(gpu_us[bucket.name], sum(gpu_us.values())))
@@ -115,11 +116,6 @@ def headlines(now: Sums, used: float | None, before: Sums | None, used_before: f
         Headline("goodput", share(now.productive, now.allocated), was("productive", "allocated"), "kept work, of held"),
         Headline("MFU", used, used_before, "of peak, inside steps"),
     ]
-
-
-def _used(jobs: Sequence[Row]) -> float | None:
-    known = [row for row in jobs if row["model_flop"] is not None and row["peak_flop"] is not None]
-    return share(sum(row["model_flop"] for row in known), sum(row["peak_flop"] for row in known)) if known else None
 
 
 def _incident(row: Row, end: datetime) -> Row:

@@ -33,6 +33,7 @@ class Rollup:
 
 
 GPU_DAYS = Rollup("gpu_days", "day")
+JOB_DAYS = Rollup("job_days", "day")
 MFU_HOURLY = Rollup("mfu_hourly", "hour")
 USABLE_HOURLY = Rollup("usable_compute_hourly", "hour")
 HEALTH_HOURLY = Rollup("fleet_health_hourly", "hour")
@@ -43,7 +44,7 @@ EFFECTIVE_DAILY = Rollup("effective_compute_daily", "day")
 
 HOURLY = (MFU_HOURLY, USABLE_HOURLY, HEALTH_HOURLY)
 DAILY = (MFU_DAILY, USABLE_DAILY, HEALTH_DAILY, EFFECTIVE_DAILY)
-ALL = (GPU_DAYS, *HOURLY, *DAILY)
+ALL = (GPU_DAYS, JOB_DAYS, *HOURLY, *DAILY)
 
 
 @cache
@@ -53,9 +54,15 @@ def statement(kind: str, table: str) -> str:
 
 
 def make_tables(connection: "Connection") -> None:
-    """Create the rollup tables that are not there (inside a transaction of the caller's)."""
+    """Create the rollup tables that are not there, and widen earlier forms (inside a transaction of the caller's)."""
+    known = _columns(connection)
     for rollup in ALL:
-        connection.execute(statement("tables", rollup.table))
+        if rollup.table not in known:
+            connection.execute(statement("tables", rollup.table))
+            continue
+        for name, kind in _form(rollup.table).items():
+            if name not in known[rollup.table]:
+                connection.execute(f'alter table {rollup.table} add column "{name}" {kind}')
 
 
 def aligned(rollup: Rollup, moment: datetime) -> datetime:
@@ -71,11 +78,11 @@ def rebuild(
     *,
     settings: "WarehouseSettings | None" = None,
     as_of: datetime | None = None,
-) -> int:
-    """Rebuild the whole partitions of [start, end); returns the rows that stand there now.
+) -> dict[datetime | date, int]:
+    """Rebuild the whole partitions of [start, end); returns the rows that stand there now by partition, where any do.
 
     The SELECT runs on a snapshot before the write lock is taken, so that the loader waits for the insert alone.
-    Raises `UserError` when the bounds are not partition bounds.
+    Raises `UserError` when the bounds are not partition bounds, or there is no warehouse.
     """
     from warehouse import connect, transact
     from warehouse.place import place_of
@@ -87,12 +94,15 @@ def rebuild(
     place = place_of(settings)
     bounds = {"start": start, "end": end}
     select = statement("rollups", rollup.table)
+    if place.sqlite is not None and not place.sqlite.exists():
+        connect(settings=settings)  # Says that there is none: a rollup of nothing makes no warehouse.
     connection = connect(read_only=False, settings=settings)
     try:
-        if any(name not in _tables(connection) for name in (r.table for r in ALL)):
+        known = _columns(connection)
+        if any(not _form(r.table).keys() <= known.get(r.table, set()) for r in ALL):
             transact(connection, make_tables, place=place)
         if "peaks" in select:
-            _register_peaks(connection)
+            _register_peaks(connection, start)
         values = {
             name: value
             for name, value in {**bounds, "as_of": as_of or datetime.now(UTC)}.items()
@@ -100,15 +110,13 @@ def rebuild(
         }
         connection.execute(f"create or replace temp table fresh as {select}", values)
 
-        def work(inside: "Connection") -> int:
+        def work(inside: "Connection") -> None:
             where = f"where {rollup.column} >= $start and {rollup.column} < $end"
             inside.execute(f"delete from {rollup.table} {where}", bounds)
             inside.execute(f"insert into {rollup.table} by name select * from temp.fresh")
-            counted = inside.execute("select count(*) from temp.fresh").fetchone()
-            assert counted is not None
-            return int(counted[0])
 
-        return transact(connection, work, place=place)
+        transact(connection, work, place=place)
+        return dict(connection.execute(f"select {rollup.column}, count(*) from temp.fresh group by all").fetchall())
     finally:
         connection.close()
 
@@ -123,19 +131,36 @@ def rebuild_day(day: date) -> None:
             rebuild(rollup, start, end)
 
 
-def _tables(connection: "Connection") -> set[str]:
-    return {name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
+def _columns(connection: "Connection") -> dict[str, set[str]]:
+    """Table -> its columns, of the tables that are there."""
+    rows = connection.execute("select table_name, column_name from duckdb_columns() where not internal").fetchall()
+    out: dict[str, set[str]] = {}
+    for table, column in rows:
+        out.setdefault(table, set()).add(column)
+    return out
 
 
-def _register_peaks(connection: "Connection") -> None:
+@cache
+def _form(table: str) -> dict[str, str]:
+    """Column -> type, as the table's file says."""
+    from warehouse.schema import wanted_columns
+
+    return wanted_columns(table, statement("tables", table))
+
+
+def _register_peaks(connection: "Connection", start: datetime) -> None:
     """`peaks(gpu_model, dtype, peak_flops)` for the models and data types that the warehouse knows of."""
     import polars
 
     models = connection.execute(
-        "select distinct model from gpu_days where model is not null union "
-        "select distinct gpu_model from placements where gpu_model is not null"
+        "select distinct model from gpu_days where model is not null and day >= $start::DATE - interval 15 day union "
+        "select distinct gpu_model from placements where gpu_model is not null and ts >= $start - interval 180 day",
+        {"start": start},
     ).fetchall()
-    dtypes = connection.execute("select distinct dtype from job_events where dtype is not null").fetchall()
+    dtypes = connection.execute(
+        "select distinct dtype from job_days where dtype is not null and day >= $start::DATE - interval 180 day",
+        {"start": start},
+    ).fetchall()
     rows = [
         {"gpu_model": model, "dtype": dtype, "peak_flops": peak}
         for (model,) in models

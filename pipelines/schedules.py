@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import dagster as dg
 
 from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS, daily_report
-from pipelines.partitions import DAYS, HOURS
+from pipelines.partitions import DAYS, HOURS, day_key, hour_key, one_run
 
 RECENT = timedelta(hours=48)
 """Lost work is known only after a restart, late samples arrive from spools: this much is rebuilt every day."""
@@ -20,15 +20,15 @@ report_job = dg.define_asset_job(
 )
 
 
-def _ranged(key: str, first: str, last: str) -> dg.RunRequest:
-    tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-    return dg.RunRequest(run_key=key, tags=tags)
-
-
-def recent_hours(now: datetime, span: timedelta) -> tuple[str, str]:
-    """Keys of the first and last whole hour of `span` before `now`."""
+def recent_hours(now: datetime, span: timedelta) -> dict[str, str]:
+    """Tags of one run over the whole hours of `span` before `now`."""
     top = now.replace(minute=0, second=0, microsecond=0)
-    return f"{top - span:%Y-%m-%d-%H:%M}", f"{top - timedelta(hours=1):%Y-%m-%d-%H:%M}"
+    return one_run(hour_key(top - span), hour_key(top - timedelta(hours=1)))
+
+
+def recent_days(now: datetime) -> dict[str, str]:
+    """Tags of one run over the two whole days before `now`."""
+    return one_run(day_key(now - timedelta(days=2)), day_key(now - timedelta(days=1)))
 
 
 @dg.schedule(
@@ -41,7 +41,7 @@ def recent_hours(now: datetime, span: timedelta) -> tuple[str, str]:
 def hourly_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
     """The hour before last is rebuilt once more, with what came late."""
     now = context.scheduled_execution_time
-    yield _ranged(f"hours-{now:%Y%m%d%H}", *recent_hours(now, timedelta(hours=2)))
+    yield dg.RunRequest(run_key=f"hours-{now:%Y%m%d%H}", tags=recent_hours(now, timedelta(hours=2)))
 
 
 @dg.schedule(
@@ -54,7 +54,7 @@ def hourly_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunReq
 def recent_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
     """Before the days are summed."""
     now = context.scheduled_execution_time
-    yield _ranged(f"recent-{now:%Y%m%d}", *recent_hours(now, RECENT))
+    yield dg.RunRequest(run_key=f"recent-{now:%Y%m%d}", tags=recent_hours(now, RECENT))
 
 
 @dg.schedule(
@@ -65,10 +65,9 @@ def recent_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunReq
     description="The last two days, at half past midnight UTC.",
 )
 def daily_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-    """In one run."""
-    today = context.scheduled_execution_time.date()
-    first, last = today - timedelta(days=2), today - timedelta(days=1)
-    yield _ranged(f"days-{today}", first.isoformat(), last.isoformat())
+    """After their hours were built anew."""
+    now = context.scheduled_execution_time
+    yield dg.RunRequest(run_key=f"days-{now:%Y%m%d}", tags=recent_days(now))
 
 
 @dg.schedule(
@@ -80,10 +79,8 @@ def daily_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequ
 )
 def report_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
     """A file a day; the older day's is its final form."""
-    today = context.scheduled_execution_time.date()
-    for back in (2, 1):
-        day = (today - timedelta(days=back)).isoformat()
-        yield dg.RunRequest(run_key=f"report-{today}-{day}", partition_key=day)
+    now = context.scheduled_execution_time
+    yield dg.RunRequest(run_key=f"reports-{now:%Y%m%d}", tags=recent_days(now))
 
 
 SCHEDULES = [hourly_schedule, recent_schedule, daily_schedule, report_schedule]

@@ -1,7 +1,7 @@
 """A small warehouse of its own for each test."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ class Lake:
         write(connection, [(topic, list(messages)) for topic, messages in batches], place=place_of(self.settings))
         connection.close()
 
-    def roll(self, rollup: Rollup, start: datetime, end: datetime) -> int:
-        """Rebuild a rollup's partitions."""
+    def roll(self, rollup: Rollup, start: datetime, end: datetime) -> dict[datetime | date, int]:
+        """Rebuild a rollup's partitions; rows by partition."""
         return rebuild(rollup, start, end, settings=self.settings)
 
     def ask(self, sql: str) -> Rows:

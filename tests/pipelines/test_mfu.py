@@ -8,7 +8,7 @@ import pytest
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import Coords, JobEvent, ModelShape, Placement, StepReport
 from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
-from pipelines.rollup import EFFECTIVE_DAILY, GPU_DAYS, MFU_DAILY, MFU_HOURLY, USABLE_DAILY, USABLE_HOURLY
+from pipelines.rollup import EFFECTIVE_DAILY, GPU_DAYS, JOB_DAYS, MFU_DAILY, MFU_HOURLY, USABLE_DAILY, USABLE_HOURLY
 from tests.pipelines.conftest import Lake
 from tests.pipelines.test_usable_compute import DAY, HOUR, S, T
 
@@ -49,7 +49,8 @@ def report(ranks: int, n: int = 10, step_s: float = 2.0, tokens: int | None = 40
 
 
 def rolled(lake: Lake) -> dict[str, Any]:
-    lake.roll(GPU_DAYS, DAY, DAY + timedelta(days=1))
+    for inventory in (GPU_DAYS, JOB_DAYS):
+        lake.roll(inventory, DAY, DAY + timedelta(days=1))
     lake.roll(MFU_HOURLY, HOUR, HOUR + timedelta(hours=1))
     (row,) = lake.ask("select * from mfu_hourly")
     return row

@@ -7,7 +7,7 @@ import msgspec
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import Coords, JobEvent, Phase, Placement, StepReport
 from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
-from pipelines.rollup import GPU_DAYS, USABLE_DAILY, USABLE_HOURLY
+from pipelines.rollup import GPU_DAYS, JOB_DAYS, USABLE_DAILY, USABLE_HOURLY
 from streams.contract import NODE_HEALTH, HealthReason, HealthState, NodeHealth
 from tests.pipelines.conftest import Lake
 
@@ -68,7 +68,8 @@ def event(kind: str, at_s: float, attempt: int = 0, uuids: tuple[str, ...] = ("g
 
 def buckets(lake: Lake) -> dict[str, int]:
     """Seconds by bucket of the hour."""
-    lake.roll(GPU_DAYS, DAY, DAY + timedelta(days=1))
+    for inventory in (GPU_DAYS, JOB_DAYS):
+        lake.roll(inventory, DAY, DAY + timedelta(days=1))
     lake.roll(USABLE_HOURLY, HOUR, HOUR + timedelta(hours=1))
     rows = lake.ask("select bucket, sum(gpu_us) as us from usable_compute_hourly group by bucket")
     return {row["bucket"]: int(row["us"]) for row in rows}

@@ -2,6 +2,8 @@
 -- tokens are a data-parallel replica's: its ranks report the same ones, so each rank stands for its share of them.
 -- Convention: PaLM (arXiv 2204.02311, appendix B): 6N + 12LHQT a token; packed batches have sum(l^2) in place of tokens x T.
 -- Fallback: the job's own flops_per_token, the model's shape, the framework's printed TFLOP/s, else NULL.
+-- A checkpoint inside a step is not the step's: usable_compute has it, and the two may be multiplied.
+-- A job that started long ago is still placed: placements and events are looked for in the 180 days before.
 with
 steps as (
     select
@@ -10,31 +12,52 @@ steps as (
         attempt,
         rank,
         step,
-        min(coalesce(start_at, ts)) as began,
-        max(step_s) as step_s,
+        coalesce(start_at, ts) as began,
+        greatest(max(step_s) - coalesce(max(checkpoint_s), 0), 0) as step_s,
         max(tokens) as tokens,
         max(sum_sq_len) as sum_sq_len,
         max(tflops_per_gpu) as tflops
     from rank_steps
-    where coalesce(start_at, ts) >= $start and coalesce(start_at, ts) < $end and phase in ('warmup', 'train')
-    group by cluster, job, attempt, rank, step
+    where ts >= $start - interval 1 hour and ts < $end + interval 6 hour
+        and coalesce(start_at, ts) >= $start and coalesce(start_at, ts) < $end
+        and (phase in ('warmup', 'train') or (phase = 'checkpoint' and checkpoint_s is not null))
+    group by cluster, job, attempt, rank, step, coalesce(start_at, ts)
+),
+placed as (
+    select cluster, job, attempt, rank, ts, coalesce(dp, rank) as replica, gpu_uuid, gpu_model
+    from placements
+    where ts >= $start - interval 180 day and ts < $end
+),
+-- By attempt, or where the attempt was not placed by itself (its number is the framework's), as the job was placed last.
+attempts as (select distinct cluster, job, attempt from steps),
+sources as (
+    select attempts.cluster, attempts.job, attempts.attempt,
+        coalesce(max(placed.attempt) filter (where placed.attempt = attempts.attempt), arg_max(placed.attempt, placed.ts)) as placed_attempt
+    from attempts join placed on placed.cluster = attempts.cluster and placed.job = attempts.job
+    group by all
 ),
 seats as (
     select
-        cluster,
-        job,
-        attempt,
+        sources.cluster,
+        sources.job,
+        sources.attempt,
         rank,
-        arg_max(coalesce(dp, rank), ts) as replica,
+        arg_max(replica, ts) as replica,
         arg_max(gpu_uuid, ts) as gpu_uuid,
         arg_max(gpu_model, ts) as gpu_model
-    from placements
-    group by cluster, job, attempt, rank
+    from sources join placed
+        on placed.cluster = sources.cluster and placed.job = sources.job and placed.attempt = sources.placed_attempt
+    group by sources.cluster, sources.job, sources.attempt, rank
 ),
 replicas as (
     select cluster, job, attempt, replica, count(*) as ranks from seats group by cluster, job, attempt, replica
 ),
-boards as (select cluster, gpu_uuid, arg_max(model, day) as model from gpu_days group by cluster, gpu_uuid),
+boards as (
+    select cluster, gpu_uuid, arg_max(model, day) as model
+    from gpu_days
+    where day >= $start::DATE - interval 15 day and day <= $end::DATE
+    group by cluster, gpu_uuid
+),
 shapes as (
     select
         cluster,
@@ -44,7 +67,8 @@ shapes as (
         12 * arg_max(layers, ts) * arg_max(heads, ts) * arg_max(head_dim, ts) as attention_flop,
         arg_max(seq_len, ts) as seq_len,
         arg_max(dtype, ts) as dtype
-    from job_events
+    from job_days
+    where day >= $start::DATE - interval 180 day and ts < $end
     group by cluster, job
 ),
 work as (
