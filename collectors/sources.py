@@ -61,7 +61,7 @@ class SourceParser(argparse.ArgumentParser):
     """Adds the options of its source when arguments are first parsed, so that an overview imports nothing."""
 
     def __init__(self, *args: Any, source: str, **kwargs: Any) -> None:
-        super().__init__(*args, conflict_handler="resolve", allow_abbrev=False, **kwargs)
+        super().__init__(*args, **(kwargs | {"conflict_handler": "resolve", "allow_abbrev": False}))
         self._source: str | None = source
 
     def fill(self) -> None:
@@ -71,7 +71,7 @@ class SourceParser(argparse.ArgumentParser):
             add_common(self)
             load(name).add_arguments(self)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in argparse."""
         self.fill()
         return super().parse_known_args(args, namespace)

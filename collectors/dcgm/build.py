@@ -32,8 +32,8 @@ class _Row:
         pods = [u for u in dict.fromkeys(Use(*use[:3], None) for use in self.uses) if any(u)]
         jobs = list(dict.fromkeys(use.hpc_job for use in self.uses if use.hpc_job))
         return Gpu(
-            uuid=self.place.uuid or f"{node}/gpu{self.place.index}",
-            index=self.place.index,
+            uuid=self.place.uuid or f"{node}/gpu{self.place.gpu}",
+            index=self.place.gpu,
             model=self.model,
             pci=self.pci,
             mig=self.place.mig,
@@ -58,14 +58,14 @@ class _Node:
     def row_of(self, labels: Labels) -> int | None:
         """The row of the series' GPU, made where it is new; None: it has no GPU."""
         place = labels.place
-        if place.index is not None:
+        if place.gpu is not None:
             if place.uuid is not None:
-                self._uuids.setdefault(place.index, place.uuid)
+                self._uuids.setdefault(place.gpu, place.uuid)
             else:
-                place = place._replace(uuid=self._uuids.get(place.index))
-        if place.uuid is None and place.index is None:
+                place = place._replace(uuid=self._uuids.get(place.gpu))
+        if place.uuid is None and place.gpu is None:
             return None
-        row = self._rows.setdefault((place.uuid or place.index, place.mig), _Row(len(self._rows), place))
+        row = self._rows.setdefault((place.uuid or place.gpu, place.mig), _Row(len(self._rows), place))
         row.model = row.model or labels.model
         row.pci = row.pci or labels.pci
         row.uses.setdefault(labels.use)

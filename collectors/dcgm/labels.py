@@ -37,10 +37,10 @@ class Use(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The GPU or MIG instance a series is about; `uuid` and `index` None: no GPU."""
+    """The GPU or MIG instance a series is about; `uuid` and `gpu` (its index) None: no GPU."""
 
     uuid: str | None
-    index: int | None
+    gpu: int | None
     mig: str | None
 
 

@@ -45,7 +45,7 @@ def test_the_page_is_read_as_the_scrape_of_virtual_time(world: World, node: str,
     world.advance(DEFAULT_START_US + at_s * 1_000_000)
     pairs = world.seen(node)
     page = Page(node).text([slot for slot, _ in pairs], [gpu for _, gpu in pairs])
-    parsed = PageReader("elsewhere", "default").read(page, world.now_us)
+    parsed = PageReader("elsewhere", "default").read(page.encode(), world.now_us)
     expected: GpuScrape = gpu_scrape(world, node)
     assert parsed.bad == []
     assert parsed.samples == len(pairs) * len(fields())
