@@ -62,7 +62,10 @@ def existing(admin: "AdminClient", timeout_s: float = TIMEOUT_S) -> dict[str, in
 
 
 def create(admin: "AdminClient", topics: Iterable[Topic[Any]], replication: int = -1) -> list[str]:
-    """Create the topics that are not there; returns their names. `replication` -1: the broker's default."""
+    """Create the topics that are not there; returns their names once the brokers tell of them.
+
+    `replication` -1: the broker's default.
+    """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import NewTopic
 
@@ -74,13 +77,18 @@ def create(admin: "AdminClient", topics: Iterable[Topic[Any]], replication: int 
     ]
     if not new:
         return []
+    created = []
     for name, future in admin.create_topics(new, operation_timeout=TIMEOUT_S).items():
         try:
             future.result()
+            created.append(name)
         except KafkaException as why:
             if why.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise UserError(f"topic {name} could not be created: {why.args[0].str()}") from why
-    return [topic.topic for topic in new]
+    deadline = time.monotonic() + SETTLE_S
+    while not existing(admin).keys() >= {topic.topic for topic in new} and time.monotonic() < deadline:
+        threading.Event().wait(0.1)
+    return created
 
 
 def differences(admin: "AdminClient", topics: Iterable[Topic[Any]]) -> list[Difference]:
