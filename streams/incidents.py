@@ -81,7 +81,7 @@ def place(finding: Finding, world: World) -> str:
         words.append(f"{s.device} port {s.port}")
         if link is not None:
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
-            words.append(f"cabled to {far}" + (f" in {link.node}" if link.node else ""))
+            words.append(f"cabled to {far}" + (f" in {link.node}" if link.node not in (None, link.far_device) else ""))
         if (planned := world.planned(c, s.device, s.port)) is not None:
             words.append(f"which LLDP sees where the cable map says {planned.far_device}")
         return ", ".join(words)

@@ -81,7 +81,7 @@ def test_a_cable_that_was_moved_is_where_lldp_sees_it_and_the_plan_is_kept() -> 
     assert world.ports_behind("default", "G1", "n1") == set()
     assert world.planned("default", "leaf1", "e1") == FILE
     words = place(found("lossless_drop", Subject(kind="port", id="x", device="leaf1", port="e1"), 0, "drop"), world)
-    assert words == ("leaf1 port e1, cabled to n2 b8:ce in n2, which LLDP sees where the cable map says n1")
+    assert words == ("leaf1 port e1, cabled to n2 b8:ce, which LLDP sees where the cable map says n1")
 
 
 def test_a_file_written_after_a_moved_cable_went_silent_is_believed_again() -> None:
