@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import dagster as dg
 
+from pipelines.ask import asking
 from pipelines.numbers import Numbers, effective_numbers, gpu_numbers, health_numbers, mfu_numbers, usable_numbers
 from pipelines.partitions import DAYS, HOURS, day_key, hour_key, window
 from pipelines.picture import Picture, effective_table, health_table, mfu_plot, usable_plot
@@ -32,6 +33,8 @@ warnings.filterwarnings("ignore", message=".*backfill_policy.*", category=dg.Bet
 POOL = "warehouse_write"
 SHOWN = {HOUR: timedelta(hours=24), DAY: timedelta(days=14)}
 """How much of the past a picture shows: a single hour says little."""
+GROUPS = {(DAY, HOUR): "inventory", (HOUR, HOUR): "hourly", (DAY, DAY): "daily"}
+"""By what a row and what a partition stands for."""
 
 
 def rollup_asset(
@@ -54,28 +57,28 @@ def rollup_asset(
         name=name,
         partitions_def=partitions,
         deps=list(deps),
-        group_name="rollups",
+        group_name=GROUPS[rollup.grain, _length(partitions)],
         pool=POOL,
         backfill_policy=dg.BackfillPolicy.single_run(),
         retry_policy=dg.RetryPolicy(max_retries=2, delay=5),
         kinds={"duckdb", "sql"},
         description=description,
-        metadata={"table": rollup.table, "grain": _grain(rollup)},
+        metadata={"table": rollup.table, "rows": _meaning(rollup)},
     )
     def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         start, end = window(context)
         first, last = whole_days(start, end) if rollup.column == "day" else (start, end)
         rows = rebuild(rollup, first, last)
         context.log.info(f"{rollup.table}: {sum(rows.values())} rows, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}")
-        told = numbers(start, end, key) if numbers else {}
         counts = {key(moment): {"dagster/partition_row_count": count} for moment, count in rows.items()}
+        with asking() as ask:
+            told = numbers(ask, start, end, key) if numbers else {}
+            shown = picture(ask, end - SHOWN[_length(partitions)], end) if picture else {}
         for partition in context.partition_keys:
             context.add_asset_metadata(
                 {**counts.get(partition, {}), **told.get(partition, {})}, partition_key=partition
             )
-        if picture:
-            shown = picture(end - SHOWN[_length(partitions)], end)
-            context.add_asset_metadata(shown, partition_key=context.partition_keys[-1])
+        context.add_asset_metadata(shown, partition_key=context.partition_keys[-1])
         return dg.MaterializeResult()
 
     return build
@@ -90,9 +93,10 @@ def _length(partitions: dg.TimeWindowPartitionsDefinition) -> timedelta:
     return DAY if partitions is DAYS else HOUR
 
 
-def _grain(rollup: Rollup) -> str:
-    """What one row of the table is: the first line of its file."""
-    return statement("tables", rollup.table).partition("\n")[0].removeprefix("-- Grain: ")
+def _meaning(rollup: Rollup) -> str:
+    """What a row of the table is and what must not be summed: the comment on top of its file."""
+    lines = statement("tables", rollup.table).splitlines()
+    return " ".join(line.removeprefix("-- ") for line in lines if line.startswith("-- "))
 
 
 gpu_inventory = rollup_asset(

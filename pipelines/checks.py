@@ -1,10 +1,10 @@
 """What must hold of every rollup; a failed check is seen in the Dagster UI on its asset."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import dagster as dg
 
-from pipelines.ask import Row, ask
+from pipelines.ask import Row, asking
 from pipelines.assets import (
     effective_compute,
     fleet_health_hourly,
@@ -45,6 +45,11 @@ def odd_mfu(rows: list[Row]) -> tuple[list[str], list[str]]:
     return impossible, implausible
 
 
+def _rows(name: str, start: datetime, end: datetime) -> list[Row]:
+    with asking() as ask:
+        return ask(name, start=start, end=end)
+
+
 def _told(wrong: list[str]) -> str:
     return "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
 
@@ -53,7 +58,7 @@ def _told(wrong: list[str]) -> str:
 def some_gpu_was_seen(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """On every day: a day without any is a day without collectors, not a fleet without GPUs."""
     start, end = whole_days(*window(context))
-    seen = {row["day"] for row in ask("gpus_by_day", start=start, end=end)}
+    seen = {row["day"] for row in _rows("gpus_by_day", start, end)}
     days = [(start + timedelta(days=n)).date() for n in range((end - start).days)]
     wrong = [day.isoformat() for day in days if day not in seen]
     return dg.AssetCheckResult(
@@ -67,7 +72,7 @@ def some_gpu_was_seen(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckRe
 def jobs_with_steps_were_placed(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """Without a placement nobody knows which GPUs a job holds: they count as idle."""
     start, end = window(context)
-    wrong = [f"{row['job']} ({row['ranks']} ranks)" for row in ask("unplaced_jobs", start=start, end=end)]
+    wrong = [f"{row['job']} ({row['ranks']} ranks)" for row in _rows("unplaced_jobs", start, end)]
     return dg.AssetCheckResult(
         passed=not wrong, severity=dg.AssetCheckSeverity.WARN, description=_told(wrong) or "every one of them"
     )
@@ -77,7 +82,7 @@ def jobs_with_steps_were_placed(context: dg.AssetCheckExecutionContext) -> dg.As
 def buckets_sum_to_installed(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """To the microsecond."""
     start, end = window(context)
-    rows = ask("bucket_sums", start=start, end=end)
+    rows = _rows("bucket_sums", start, end)
     wrong = wrong_sums(rows)
     return dg.AssetCheckResult(passed=not wrong, description=_told(wrong) or f"{len(rows)} hours sum exactly")
 
@@ -86,7 +91,7 @@ def buckets_sum_to_installed(context: dg.AssetCheckExecutionContext) -> dg.Asset
 def mfu_is_possible(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """0 to 100 %, with a warning above what is plausible."""
     start, end = window(context)
-    impossible, implausible = odd_mfu(ask("mfu_by_job", start=start, end=end))
+    impossible, implausible = odd_mfu(_rows("mfu_by_job", start, end))
     return dg.AssetCheckResult(
         passed=not impossible and not implausible,
         severity=dg.AssetCheckSeverity.ERROR if impossible else dg.AssetCheckSeverity.WARN,
@@ -98,7 +103,7 @@ def mfu_is_possible(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResu
 def every_node_has_a_score_or_is_silent(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """Scores are 0 to 100, and no node is without both score and silence."""
     start, end = window(context)
-    rows = ask("health_by_node", start=start, end=end)
+    rows = _rows("health_by_node", start, end)
     wrong = [
         row["node"]
         for row in rows
@@ -114,7 +119,7 @@ def each_level_fits_in_the_one_above(context: dg.AssetCheckExecutionContext) -> 
     start, end = window(context)
     wrong = [
         f"{row['day']} {row['cluster']}"
-        for row in ask("effective_by_day", start=start, end=end)
+        for row in _rows("effective_by_day", start, end)
         if not 0 <= row["productive_us"] <= row["allocated_us"] <= row["usable_us"] <= row["installed_us"]
     ]
     return dg.AssetCheckResult(passed=not wrong, description=_told(wrong) or "levels are nested")

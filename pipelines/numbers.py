@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 
-from pipelines.ask import Row, ask
+from pipelines.ask import Ask, Row
 from pipelines.buckets import share, sums
 
 Key = Callable[[date], str]
 """A moment -> the partition that holds it."""
 Told = dict[str, dict[str, float]]
 """Partition -> name -> value. What is not known is left out."""
-Numbers = Callable[[datetime, datetime, Key], Told]
+Numbers = Callable[[Ask, datetime, datetime, Key], Told]
 
 
 def grouped(rows: Iterable[Row], key: Key) -> dict[str, list[Row]]:
@@ -48,7 +48,7 @@ def flop(rows: Iterable[Row]) -> tuple[float | None, float | None]:
     return sum(row["model_flop"] for row in both), sum(row["peak_flop"] for row in both)
 
 
-def usable_numbers(start: datetime, end: datetime, key: Key) -> Told:
+def usable_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
     """The levels of the accounting tree as shares of the one above."""
     out: Told = {}
     for partition, rows in grouped(ask("buckets_by_hour", start=start, end=end), key).items():
@@ -63,7 +63,7 @@ def usable_numbers(start: datetime, end: datetime, key: Key) -> Told:
     return out
 
 
-def mfu_numbers(start: datetime, end: datetime, key: Key) -> Told:
+def mfu_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
     """MFU over all jobs, and how many told steps."""
     return {
         partition: known({"mfu_pct": percent_of(*flop(rows)), "jobs": len({(r["cluster"], r["job"]) for r in rows})})
@@ -71,14 +71,15 @@ def mfu_numbers(start: datetime, end: datetime, key: Key) -> Told:
     }
 
 
-def health_numbers(start: datetime, end: datetime, key: Key) -> Told:
+def health_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
     """Mean and lowest score, and nodes that were out of service or silent at any moment."""
     out: Told = {}
     for partition, rows in grouped(ask("health_by_hour", start=start, end=end), key).items():
+        mean = share(sum(row["score_us"] for row in rows), sum(row["known_us"] for row in rows))
         lowest = [row["lowest_score"] for row in rows if row["lowest_score"] is not None]
         out[partition] = known(
             {
-                "mean_score": share(sum(row["score_us"] for row in rows), sum(row["known_us"] for row in rows)),
+                "mean_score": None if mean is None else round(mean, 2),
                 "lowest_score": min(lowest) if lowest else None,
                 "most_nodes_out_of_service": max(row["unschedulable_nodes"] for row in rows),
                 "most_nodes_silent": max(row["silent_nodes"] for row in rows),
@@ -87,13 +88,13 @@ def health_numbers(start: datetime, end: datetime, key: Key) -> Told:
     return out
 
 
-def effective_numbers(start: datetime, end: datetime, key: Key) -> Told:
+def effective_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
     """The headline, and the time it knows nothing of."""
     return {
         partition: known(
             {
                 "effective_pct": percent_of(effective(rows), 1),
-                "gpu_hours_of_unknown_mfu": sum(row["unknown_gpu_s"] for row in rows) / 3600,
+                "gpu_hours_of_unknown_mfu": round(sum(row["unknown_gpu_s"] for row in rows) / 3600, 2),
             }
         )
         for partition, rows in grouped(ask("effective_by_day", start=start, end=end), key).items()
@@ -107,7 +108,7 @@ def effective(rows: list[Row]) -> float | None:
     return None if productive is None or used is None else productive * used
 
 
-def gpu_numbers(start: datetime, end: datetime, key: Key) -> Told:
+def gpu_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
     """GPUs and nodes seen on the day of the partition."""
     days: dict[date, Row] = {}
     for row in ask("gpus_by_day", start=start, end=end):

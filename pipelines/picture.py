@@ -6,11 +6,12 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.ask import Row, ask
+from pipelines.ask import Ask, Row
 from pipelines.buckets import BUCKETS, share
+from pipelines.numbers import by_bucket
 from pipelines.plots import figure, lines, png_markdown, stacked_buckets
 
-Picture = Callable[[datetime, datetime], dict[str, Any]]
+Picture = Callable[[Ask, datetime, datetime], dict[str, Any]]
 """[start, end) -> Dagster's metadata."""
 
 
@@ -46,7 +47,7 @@ def mfu_series(rows: Sequence[Row]) -> dict[str, tuple[list[datetime], list[floa
     return series
 
 
-def mfu_plot(start: datetime, end: datetime) -> dict[str, Any]:
+def mfu_plot(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
     """MFU by job over the hours, and a table of the jobs."""
     rows = ask("mfu_by_job", start=start, end=end)
     cells = [
@@ -55,32 +56,44 @@ def mfu_plot(start: datetime, end: datetime) -> dict[str, Any]:
     ]
     plot = figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %"))
     return {
-        "mfu": dg.MetadataValue.md(png_markdown(plot, "MFU by job")),
         "jobs": dg.MetadataValue.md(table(("job", "GPU", "GPUs", "MFU", "not known because"), cells)),
+        "plot": dg.MetadataValue.md(png_markdown(plot, "MFU by job")),
     }
 
 
-def usable_plot(start: datetime, end: datetime) -> dict[str, Any]:
+def usable_plot(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
     """Buckets over the hours."""
     rows = ask("buckets_by_hour", start=start, end=end)
     if not rows:
         return {"note": "no GPU was installed"}
+    gpu_us = by_bucket(rows)
+    cells = [
+        (bucket.name, bucket.words, f"{us / 3.6e9:,.1f}", percent(share(us, sum(gpu_us.values()))))
+        for bucket in BUCKETS
+        if (us := gpu_us.get(bucket.name)) is not None
+    ]
     return {
-        "buckets": dg.MetadataValue.md(png_markdown(figure(stacked_buckets(*gpus_by_hour(rows))), "GPUs by bucket"))
+        "buckets": dg.MetadataValue.md(table(("bucket", "meaning", "GPU-hours", "share"), cells)),
+        "plot": dg.MetadataValue.md(png_markdown(figure(stacked_buckets(*gpus_by_hour(rows))), "GPUs by bucket")),
     }
 
 
-def health_table(start: datetime, end: datetime) -> dict[str, Any]:
+def health_table(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
     """Nodes, worst first."""
     rows = ask("health_by_node", start=start, end=end)
     cells = [
-        (r["node"], "–" if r["score"] is None else f"{r['score']:.0f}", r["last_state"], ", ".join(r["causes"]))
+        (
+            r["node"],
+            "–" if r["score"] is None else f"{r['score']:.0f}",
+            r["last_state"],
+            ", ".join(r["causes"]).replace("_", " "),
+        )
         for r in rows[:50]
     ]
     return {"nodes": dg.MetadataValue.md(table(("node", "mean score", "state at the end", "causes"), cells))}
 
 
-def effective_table(start: datetime, end: datetime) -> dict[str, Any]:
+def effective_table(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
     """The four factors and their product, by day."""
     rows = ask("effective_by_day", start=start, end=end)
     cells = [(day(row["day"]), row["cluster"], *map(percent, factors(row))) for row in rows]

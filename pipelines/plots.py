@@ -38,7 +38,7 @@ def png_markdown(made: "Figure", words: str) -> str:
 
 
 def svg(made: "Figure") -> str:
-    """SVG text that takes its text colour from the page, so that it reads on light and on dark."""
+    """SVG text without a background, for a white card: the colours are not told apart on black."""
     out = io.StringIO()
     made.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
@@ -62,7 +62,8 @@ def stacked_buckets(hours: Sequence[datetime], gpus: Mapping[str, Sequence[float
                 color=bucket.colour,
                 label=bucket.name.replace("_", " "),
                 align="edge",
-                edgecolor="none",
+                edgecolor=bucket.colour,
+                linewidth=0.3,
             )
             floor = [below + value for below, value in zip(floor, values, strict=True)]
         axes.set_ylabel("GPUs")
@@ -99,6 +100,7 @@ def lines(series: Mapping[str, tuple[Sequence[datetime], Sequence[float | None]]
 def _hours(axes: "Axes") -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
+    axes.margins(x=0.01)
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

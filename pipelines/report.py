@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pipelines.ask import Row, ask
+from collectors.contract.errors import UserError
+from pipelines.ask import Ask, Row, asking
 from pipelines.buckets import BUCKETS, Sums, share, sums
 from pipelines.numbers import by_bucket, flop
 from pipelines.picture import gpus_by_hour, mfu_series, percent
@@ -36,13 +37,18 @@ class Headline:
 
 
 def write_report(day: date, out: Path | None = None) -> Path:
-    """Write the report of one UTC day; returns its path. Raises `UserError` without a warehouse."""
+    """Write the report of one UTC day; returns its path. Raises `UserError` without a warehouse or a place to write."""
     path = out or pipeline_settings().reports_folder / f"{day.isoformat()}.html"
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: name the file to write, such as {path / f'{day.isoformat()}.html'}")
     text = render(day)
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    part.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text)
+        part.replace(path)
+    except OSError as why:
+        raise UserError(f"cannot write the report to {path}: {why.strerror}") from why
     return path
 
 
@@ -52,23 +58,24 @@ def render(day: date) -> str:
 
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
     end = start + timedelta(days=1)
-    buckets = ask("buckets_by_hour", start=start, end=end)
-    values: dict[str, Any] = {
-        "day": day,
-        "written": datetime.now(UTC),
-        "empty": not buckets,
-        "incidents": [_incident(row, end) for row in ask("incidents_of_day", start=start, end=end)],
-        "failures": ask("failures_of_day", start=start, end=end),
-        "quality": [row for row in ask("data_quality", start=start, end=end) if row["n"]],
-    }
-    if buckets:
-        values |= _use(start, end, buckets)
+    with asking() as ask:
+        buckets = ask("buckets_by_hour", start=start, end=end)
+        values: dict[str, Any] = {
+            "day": day,
+            "written": datetime.now(UTC),
+            "empty": not buckets,
+            "incidents": [_incident(row, end) for row in ask("incidents_of_day", start=start, end=end)],
+            "failures": ask("failures_of_day", start=start, end=end),
+            "quality": [row for row in ask("data_quality", start=start, end=end) if row["n"]],
+        }
+        if buckets:
+            values |= _use(ask, start, end, buckets)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["percent"] = percent
     return environment.from_string(TEMPLATE.read_text()).render(values)
 
 
-def _use(start: datetime, end: datetime, buckets: Sequence[Row]) -> dict[str, Any]:
+def _use(ask: Ask, start: datetime, end: datetime, buckets: Sequence[Row]) -> dict[str, Any]:
     before = ask("buckets_by_hour", start=start - timedelta(days=1), end=start)
     jobs = ask("mfu_by_job", start=start, end=end)
     nodes = ask("health_by_node", start=start, end=end)

@@ -9,7 +9,10 @@ def _day(text: str) -> date:
     if text in ("today", "yesterday"):
         today = datetime.now(UTC).date()
         return today if text == "today" else today - timedelta(days=1)
-    return date.fromisoformat(text)
+    try:
+        return date.fromisoformat(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day: write YYYY-MM-DD, today or yesterday") from why
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,7 @@
 """Rebuilding a partition: delete and insert in one transaction, so that running it twice changes nothing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -11,6 +13,7 @@ from pipelines.peaks import peak_flops
 
 if TYPE_CHECKING:
     from warehouse.opening import Connection
+    from warehouse.place import Place
     from warehouse.settings import WarehouseSettings
 
 SQL = Path(__file__).parent / "sql"
@@ -81,19 +84,21 @@ def rebuild(
 ) -> dict[datetime | date, int]:
     """Rebuild the whole partitions of [start, end); returns the rows that stand there now by partition, where any do.
 
-    The SELECT runs on a snapshot before the write lock is taken, so that the loader waits for the insert alone.
     Raises `UserError` when the bounds are not partition bounds, or there is no warehouse.
     """
+    with writing(settings) as (connection, place):
+        return rebuild_in(connection, place, rollup, start, end, as_of or datetime.now(UTC))
+
+
+@contextmanager
+def writing(settings: "WarehouseSettings | None" = None) -> "Iterator[tuple[Connection, Place]]":
+    """A session that may write, with the rollup tables there. Raises `UserError` without a warehouse."""
     from warehouse import connect, transact
     from warehouse.place import place_of
     from warehouse.settings import warehouse_settings
 
-    if aligned(rollup, start) != start or aligned(rollup, end) != end or start >= end:
-        raise UserError(f"{rollup.table}: {start} to {end} are no whole {rollup.column}s")
     settings = settings or warehouse_settings()
     place = place_of(settings)
-    bounds = {"start": start, "end": end}
-    select = statement("rollups", rollup.table)
     if place.sqlite is not None and not place.sqlite.exists():
         connect(settings=settings)  # Says that there is none: a rollup of nothing makes no warehouse.
     connection = connect(read_only=False, settings=settings)
@@ -101,34 +106,46 @@ def rebuild(
         known = _columns(connection)
         if any(not _form(r.table).keys() <= known.get(r.table, set()) for r in ALL):
             transact(connection, make_tables, place=place)
-        if "peaks" in select:
-            _register_peaks(connection, start)
-        values = {
-            name: value
-            for name, value in {**bounds, "as_of": as_of or datetime.now(UTC)}.items()
-            if f"${name}" in select
-        }
-        connection.execute(f"create or replace temp table fresh as {select}", values)
-
-        def work(inside: "Connection") -> None:
-            where = f"where {rollup.column} >= $start and {rollup.column} < $end"
-            inside.execute(f"delete from {rollup.table} {where}", bounds)
-            inside.execute(f"insert into {rollup.table} by name select * from temp.fresh")
-
-        transact(connection, work, place=place)
-        return dict(connection.execute(f"select {rollup.column}, count(*) from temp.fresh group by all").fetchall())
+        yield connection, place
     finally:
         connection.close()
 
 
+def rebuild_in(
+    connection: "Connection", place: "Place", rollup: Rollup, start: datetime, end: datetime, as_of: datetime
+) -> dict[datetime | date, int]:
+    """`rebuild` in a session that is open. The SELECT runs before the write lock is taken: the loader waits for the
+    insert alone."""
+    from warehouse import transact
+
+    if aligned(rollup, start) != start or aligned(rollup, end) != end or start >= end:
+        raise UserError(f"{rollup.table}: {start} to {end} are no whole {rollup.column}s")
+    bounds = {"start": start, "end": end}
+    select = statement("rollups", rollup.table)
+    if "peaks" in select:
+        _register_peaks(connection, start)
+    values = {name: value for name, value in {**bounds, "as_of": as_of}.items() if f"${name}" in select}
+    connection.execute(f"create or replace temp table fresh as {select}", values)
+
+    def work(inside: "Connection") -> None:
+        where = f"where {rollup.column} >= $start and {rollup.column} < $end"
+        inside.execute(f"delete from {rollup.table} {where}", bounds)
+        inside.execute(f"insert into {rollup.table} by name select * from temp.fresh")
+
+    transact(connection, work, place=place)
+    return dict(connection.execute(f"select {rollup.column}, count(*) from temp.fresh group by all").fetchall())
+
+
 def rebuild_day(day: date) -> None:
     """Rebuild one UTC day of every rollup, in order: the inventory, its hours that are over, its sums."""
+    now = datetime.now(UTC)
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    over = min(start + DAY, aligned(MFU_HOURLY, datetime.now(UTC)))
-    for rollup in ALL:
-        end = over if rollup.column == "hour" else start + DAY
-        if end > start:
-            rebuild(rollup, start, end)
+    over = min(start + DAY, aligned(MFU_HOURLY, now))
+    with writing() as (connection, place):
+        for rollup in ALL:
+            end = over if rollup.column == "hour" else start + DAY
+            if end > start:
+                rebuild_in(connection, place, rollup, start, end, now)
 
 
 def _columns(connection: "Connection") -> dict[str, set[str]]:

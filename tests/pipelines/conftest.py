@@ -1,7 +1,10 @@
-"""A small warehouse of its own for each test."""
+"""A small warehouse of its own for each test, copied from an empty one."""
 
-from collections.abc import Callable, Iterable
-from datetime import date, datetime
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,44 +12,75 @@ import pytest
 
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
-from pipelines.rollup import Rollup, rebuild
-from warehouse import connect
+from pipelines.rollup import Rollup, make_tables, rebuild_in, writing
+from pipelines.settings import pipeline_settings
+from warehouse import connect, transact
 from warehouse.loader import write
 from warehouse.place import place_of
-from warehouse.settings import WarehouseSettings
+from warehouse.settings import WarehouseSettings, warehouse_settings
 
 Rows = list[dict[str, Any]]
 
 
 class Lake:
-    """A warehouse in a folder: fill it, roll it up, ask it."""
+    """A warehouse in a folder, open for one test: fill it, roll it up, ask it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.settings = WarehouseSettings(state=str(folder))
+    def __init__(self, folder: Path, open_until: ExitStack) -> None:
+        self.folder = folder
+        self._connection, self._place = open_until.enter_context(writing(WarehouseSettings(state=str(folder))))
 
     def fill(self, *batches: tuple[Topic[Any], Iterable[Message]]) -> None:
         """Insert messages."""
-        connection = connect(read_only=False, settings=self.settings)
-        write(connection, [(topic, list(messages)) for topic, messages in batches], place=place_of(self.settings))
-        connection.close()
+        write(self._connection, [(topic, list(messages)) for topic, messages in batches], place=self._place)
 
     def roll(self, rollup: Rollup, start: datetime, end: datetime) -> dict[datetime | date, int]:
         """Rebuild a rollup's partitions; rows by partition."""
-        return rebuild(rollup, start, end, settings=self.settings)
+        return rebuild_in(self._connection, self._place, rollup, start, end, datetime.now(UTC))
 
     def ask(self, sql: str) -> Rows:
         """Rows as dictionaries."""
-        connection = connect(settings=self.settings)
-        found: Rows = connection.execute(sql).to_arrow_table().to_pylist()
-        connection.close()
+        found: Rows = self._connection.execute(sql).to_arrow_table().to_pylist()
         return found
 
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
+    def change(self, sql: str) -> None:
+        """One statement in a transaction of its own."""
+        transact(self._connection, lambda inside: inside.execute(sql), place=self._place)
 
 
 @pytest.fixture(scope="session")
-def make_lake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
-    return lambda: Lake(tmp_path_factory.mktemp("lake"))
+def empty_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with every table and no row: making one takes longer than what most tests do with it."""
+    folder = tmp_path_factory.mktemp("empty")
+    settings = WarehouseSettings(state=str(folder))
+    connection = connect(read_only=False, settings=settings)
+    transact(connection, make_tables, place=place_of(settings))
+    connection.close()
+    return folder
+
+
+def copied(empty: Path, folder: Path) -> None:
+    """DuckLake keeps the data's path in its catalog: the copy gets its own."""
+    shutil.copytree(empty, folder, dirs_exist_ok=True)
+    home = folder / "warehouse"
+    catalog = sqlite3.connect(home / "catalog.sqlite")
+    with catalog:
+        catalog.execute("update ducklake_metadata set value = ? where key = 'data_path'", (f"{home / 'data'}/",))
+    catalog.close()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, empty_lake: Path) -> Iterator[Lake]:
+    copied(empty_lake, tmp_path)
+    with ExitStack() as stack:
+        yield Lake(tmp_path, stack)
+
+
+@pytest.fixture
+def state(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The test's warehouse is the process's own."""
+    monkeypatch.setenv("LOCKSTEP_STATE", str(lake.folder))
+    warehouse_settings.cache_clear()
+    pipeline_settings.cache_clear()
+    yield lake.folder
+    warehouse_settings.cache_clear()
+    pipeline_settings.cache_clear()

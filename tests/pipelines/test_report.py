@@ -1,9 +1,9 @@
 """The daily report: one file, its numbers, its words, and what a browser makes of it."""
 
+import argparse
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -14,28 +14,14 @@ from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS, 
 from pipelines import rollup
 from pipelines.report import write_report
 from pipelines.report_command import run
-from pipelines.settings import pipeline_settings
 from tests.pipelines.conftest import Lake
 from tests.pipelines.test_mfu import placed, report
 from tests.pipelines.test_usable_compute import DAY, HOUR, event, scrapes
-from warehouse.settings import warehouse_settings
 
 CHROMIUM = shutil.which("chromium")
 
 
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The process's own warehouse stands in a folder of the test."""
-    monkeypatch.setenv("LOCKSTEP_STATE", str(tmp_path))
-    warehouse_settings.cache_clear()
-    pipeline_settings.cache_clear()
-    yield tmp_path
-    warehouse_settings.cache_clear()
-    pipeline_settings.cache_clear()
-
-
-def filled(state: Path) -> Lake:
-    lake = Lake(state)
+def filled(lake: Lake) -> None:
     lake.fill(
         (GPU_SCRAPES, scrapes("n1", ["g0", "g1"], 0, 3600)),
         (GPU_SCRAPES, scrapes("n2", ["g2"], 0, 1800)),
@@ -46,11 +32,10 @@ def filled(state: Path) -> Lake:
     for one in rollup.ALL:
         start = DAY if one.column == "day" else HOUR
         lake.roll(one, start, start + one.grain)
-    return lake
 
 
-def test_the_report_carries_its_plots_and_asks_nothing_of_the_network(state: Path) -> None:
-    filled(state)
+def test_the_report_carries_its_plots_and_asks_nothing_of_the_network(lake: Lake, state: Path) -> None:
+    filled(lake)
     text = write_report(DAY.date()).read_text()
     assert "Fleet report, Monday 2 March 2026" in text
     assert text.count("<svg") == 2
@@ -62,15 +47,15 @@ def test_the_report_carries_its_plots_and_asks_nothing_of_the_network(state: Pat
     assert "1 of 2 nodes were healthy all day" in text
 
 
-def test_a_day_without_data_says_so(state: Path) -> None:
-    filled(state)
+def test_a_day_without_data_says_so(lake: Lake, state: Path) -> None:
+    filled(lake)
     text = write_report(date(2026, 1, 5)).read_text()
     assert "there is nothing to account for" in text
     assert "<svg" not in text
 
 
-def test_a_job_name_cannot_break_out_of_the_page(state: Path) -> None:
-    lake = filled(state)
+def test_a_job_name_cannot_break_out_of_the_page(lake: Lake, state: Path) -> None:
+    filled(lake)
     ended = msgspec.structs.replace(event("ended", 60), job="<script>alert(1)</script>", state="failed")
     lake.fill((JOB_EVENTS, [ended]))
     text = write_report(DAY.date()).read_text()
@@ -78,21 +63,21 @@ def test_a_job_name_cannot_break_out_of_the_page(state: Path) -> None:
     assert "<script" not in text
 
 
-def test_the_command_rebuilds_the_day_and_prints_the_path(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import argparse
-
-    filled(state)
+def test_the_command_rebuilds_the_day_and_prints_the_path(
+    lake: Lake, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(lake)
     out = state / "r.html"
     assert run(argparse.Namespace(day=DAY.date(), out=out, no_rollup=False)) == 0
     assert capsys.readouterr().out == f"{out}\n"
     # The hours of the day before the first sample have nothing installed.
-    rows = Lake(state).ask("select count(distinct hour) as n from usable_compute_hourly")
+    rows = lake.ask("select count(distinct hour) as n from usable_compute_hourly")
     assert rows[0]["n"] == 19
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_browser_shows_it(state: Path, tmp_path: Path) -> None:
-    filled(state)
+def test_a_browser_shows_it(lake: Lake, state: Path, tmp_path: Path) -> None:
+    filled(lake)
     page = write_report(DAY.date())
     shot = tmp_path / "shot.png"
     subprocess.run(
