@@ -34,12 +34,13 @@ def tell(story: Story, board: Scoreboard, seconds: float) -> None:
 
 
 def _week() -> None:
-    from pipelines.ask import ask
+    from pipelines.ask import asking
     from pipelines.picture import factors, percent
     from pipelines.settings import pipeline_settings
 
     now = datetime.now(UTC)
-    rows = ask("effective_by_day", start=now - timedelta(days=8), end=now + timedelta(days=1))
+    with asking() as ask:
+        rows = ask("effective_by_day", start=now - timedelta(days=8), end=now + timedelta(days=1))
     if not rows:
         print("no rollups yet")
         return

@@ -14,6 +14,7 @@ PROCESSES = {
     "steps": ("steps",),
     "nccl": ("nccl-inspector",),
     "gnmi": ("gnmi",),
+    "links": ("links",),
 }
 
 

@@ -67,7 +67,6 @@ class Story:
         self.say("stream jobs and loader run")
         about = self._fleet()
         self.start_us = int(about["start_us"])
-        self._links(Path(about["links"]))
         configs = split_config(Path(about["collect"]), self.places.state / "collect")
         for process, config in configs.items():
             self.children.lockstep(f"collect-{process}", "collect", "--config", str(config), "--metrics-listen", "off")
@@ -90,21 +89,6 @@ class Story:
                 raise UserError(f"{child.name} did not come up; the end of {child.log}:\n{tail(child.log, 8)}")
             if self.end.wait(0.1):
                 raise KeyboardInterrupt
-
-    def _links(self, path: Path) -> None:
-        """The cable map is a site's file: publish it as it stands."""
-        from confluent_kafka import Producer
-
-        from collectors.contract.envelope import EnvelopeError, read_lines
-        from infra.topics import BY_NAME
-
-        producer = Producer({**self.client.librdkafka(), "log_level": 0})
-        for read in read_lines(path.read_bytes().splitlines(), BY_NAME, str(path)):
-            if isinstance(read, EnvelopeError):
-                raise read
-            producer.produce(read.topic.name, read.topic.encode(read.message), read.topic.key(read.message))
-        if producer.flush(15):
-            raise UserError("Kafka did not take the cable map within 15 s")
 
     def _listen(self) -> None:
         from collectors.contract.topics import COLLECTOR_BEATS, REJECTED
