@@ -335,18 +335,19 @@ ranks as materialized (
     select cluster, job, teller as rank, row_number() over (order by cluster, job, teller) as id
     from (select distinct cluster, job, teller from pieces_held where teller is not null)
 ),
-roles as (
-    select cluster, job, attempt, rank, arg_max(coalesce(pp, 0), t) as pp
-    from placings group by all
-),
+-- By attempt, or where the attempt was not placed by itself (its number is the framework's), as the rank was placed last.
+roles as (select cluster, job, attempt, rank, arg_max(coalesce(pp, 0), t) as pp from placings group by all),
+last_roles as (select cluster, job, rank, arg_max(coalesce(pp, 0), t) as pp from placings group by all),
 excess as materialized (
     -- What the slowest rank of any pipeline stage took beyond its peers, where it is 10 % or more.
     select cluster, job, attempt, step, max(excess_s) as excess_s
     from (
         select cluster, job, attempt, step, max(compute_s) - median(compute_s) as excess_s
-        from reported left join roles using (cluster, job, attempt, rank)
+        from reported
+        left join roles using (cluster, job, attempt, rank)
+        left join last_roles using (cluster, job, rank)
         where phase in ('warmup', 'train') and compute_s is not null
-        group by cluster, job, attempt, step, coalesce(pp, 0)
+        group by cluster, job, attempt, step, coalesce(roles.pp, last_roles.pp, 0)
         having max(compute_s) >= 1.10 * median(compute_s)
     )
     group by all
