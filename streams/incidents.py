@@ -1,5 +1,6 @@
 """An incident as a person on call reads it: the cause with its numbers, the place, who is hurt, what to do."""
 
+import re
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -73,35 +74,44 @@ def incident(
 
 
 def place(finding: Finding, world: World) -> str:
-    """Where a person finds the part: node, GPU index, UUID and PCI address, or both ends of a cable."""
+    """Where a person finds the part: node, GPU index, UUID and PCI address, or both ends of a cable.
+
+    What the finding's own summary says already is not said again; empty when nothing is left to say.
+    """
     s, c = finding.subject, finding.cluster
     words: list[str] = []
     if s.kind == "port" and s.device is not None and s.port is not None:
         link = world.link(c, s.device, s.port)
-        words.append(f"{s.device} port {s.port}")
+        if not _says(finding.summary, f"{s.device} {s.port}"):
+            words.append(f"{s.device} port {s.port}")
         if link is not None:
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
             words.append(f"cabled to {far}" + (f" in {link.node}" if link.node not in (None, link.far_device) else ""))
         if (planned := world.planned(c, s.device, s.port)) is not None:
             words.append(f"which LLDP sees where the cable map says {planned.far_device}")
         return ", ".join(words)
+    said = finding.summary
     node, uuid = finding_node(finding, world), finding_gpu(finding, world)
     if s.kind == "rank":
         words.append(f"rank {s.rank} of {s.job}")
     elif s.kind != "gpu":
         words.append(f"{s.kind} {s.id}")
-    if node is not None and not (s.kind == "node" and s.id == node):
+    if node is not None and not (s.kind == "node" and s.id == node) and not _says(said, node):
         words.append(f"node {node}")
     known = world.place(c, uuid) if uuid else None
     index = s.gpu_index if s.gpu_index is not None else (known.index if known else None)
     pci = s.pci or (known.pci if known else None)
-    if index is not None:
+    if index is not None and not _says(said, f"GPU {index}"):
         words.append(f"GPU {index}")
     if pci is not None:
         words.append(f"PCI {pci}")
     if uuid is not None and s.kind in ("gpu", "rank"):
         words.append(uuid)
-    return ", ".join(words) or f"{s.kind} {s.id}"
+    return ", ".join(words)
+
+
+def _says(text: str, words: str) -> bool:
+    return re.search(rf"(?<![\w/-]){re.escape(words)}(?![\w/-])", text) is not None
 
 
 def _summary(
@@ -114,13 +124,16 @@ def _summary(
     until_us: int,
     world: World,
 ) -> str:
-    parts = [root.summary, place(root, world)]
+    parts = [root.summary]
+    if where := place(root, world):
+        parts.append(where)
     if case.fleet:
         kinds: dict[str, int] = {}
         for f in findings:
             kinds[f.subject.kind] = kinds.get(f.subject.kind, 0) + 1
-        parts[0] = "silent at the same time: " + ", ".join(f"{n} {_plural(k, n)}" for k, n in kinds.items())
-        parts[1] = "first " + place(min(findings, key=lambda f: (f.episode_us, f.subject.id)), world)
+        first = min(findings, key=lambda f: (f.episode_us, f.subject.id)).subject
+        counted = ", ".join(f"{n} {_plural(k, n)}" for k, n in kinds.items())
+        parts = [f"silent at the same time: {counted}", f"first {first.kind} {first.id}"]
     alike = sorted({f.subject.id for f in findings if f.cause == root.cause} - {root.subject.id})
     if alike and not case.fleet:
         parts.append(f"also {', '.join(alike[:8])}" + (f" and {len(alike) - 8} more" if len(alike) > 8 else ""))
@@ -132,7 +145,8 @@ def _summary(
     if len(findings) > 1 and not case.fleet:
         parts.append(f"{len(findings) - 1} {_plural('symptom', len(findings) - 1)} folded in")
     since = datetime.fromtimestamp(opened_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    parts.append(f"since {since} ({_age(until_us - opened_us)})")
+    age = until_us - opened_us
+    parts.append(f"since {since}" + (f" ({_age(age)})" if age >= 1_000_000 else ""))
     return "; ".join(parts)
 
 

@@ -61,7 +61,7 @@ def dropped(
         words = " over a gap" if change.window_us > limits.gap_us else ""
         evidence.append(
             Evidence(
-                what=f"{name} grew in {seconds:g} s{words}",
+                what=f"{name} grew in {seconds:.3g} s{words}",
                 value=None if change.delta is None else float(change.delta),
                 unit=columns[name].counter.unit,
                 ts_us=scrape.ts_us,
@@ -81,7 +81,7 @@ def dropped(
         unit=unit,
         summary=(
             f"{scrape.device} {port.name}{where} dropped {value:g} {unit} in a lossless class "
-            f"within {window_us / 1e6:g} s: {root}"
+            f"within {window_us / 1e6:.2g} s: {_ROOTS[root]}"
         ),
         evidence=evidence,
         action=_ACTIONS[root],
