@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import dagster as dg
 
+from collectors.contract.errors import UserError
 from pipelines.ask import asking
 from pipelines.numbers import Numbers, effective_numbers, gpu_numbers, health_numbers, mfu_numbers, usable_numbers
 from pipelines.partitions import DAYS, HOURS, day_key, hour_key, window
@@ -68,7 +69,11 @@ def rollup_asset(
     def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         start, end = window(context)
         first, last = whole_days(start, end) if rollup.column == "day" else (start, end)
-        rows = rebuild(rollup, first, last)
+        try:
+            rows = rebuild(rollup, first, last)
+        except UserError as why:
+            # To try again what a person has to mend only hides it.
+            raise dg.Failure(str(why), allow_retries=False) from why
         context.log.info(f"{rollup.table}: {sum(rows.values())} rows, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}")
         counts = {key(moment): {"dagster/partition_row_count": count} for moment, count in rows.items()}
         with asking() as ask:

@@ -71,7 +71,7 @@ def _run(instance: "dg.DagsterInstance", job: str, first: str, last: str) -> lis
         raise_on_error=False,
         partition_key=first if first == last else None,
         tags={} if first == last else one_run(first, last),
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
     checks = [
         f"{check.check_name} of {check.asset_key.to_user_string()}: {check.description}"
@@ -86,7 +86,10 @@ def _run(instance: "dg.DagsterInstance", job: str, first: str, last: str) -> lis
 
 def _why(event: "dg.DagsterEvent") -> str:
     """`mfu_hourly: what went wrong`, of a step that failed."""
-    error = event.step_failure_data.error
+    failure = event.step_failure_data
+    if failure.user_failure_data is not None and failure.user_failure_data.description is not None:
+        return f"{event.step_key}: {failure.user_failure_data.description}"
+    error = failure.error
     told = (error.cause or error).message.strip() if error is not None else event.message or ""
     return f"{event.step_key}: {told}"
 

@@ -6,18 +6,14 @@ from datetime import datetime, timedelta
 import dagster as dg
 
 from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS, daily_report
-from pipelines.partitions import DAYS, HOURS, day_key, hour_key, one_run
+from pipelines.partitions import day_key, hour_key, one_run
 
 RECENT = timedelta(hours=48)
 """Lost work is known only after a restart, late samples arrive from spools: this much is rebuilt every day."""
 
-hourly_job = dg.define_asset_job(
-    "hourly_rollups", selection=dg.AssetSelection.assets(*HOURLY_ASSETS), partitions_def=HOURS
-)
-daily_job = dg.define_asset_job("daily_rollups", selection=dg.AssetSelection.assets(*DAILY_ASSETS), partitions_def=DAYS)
-report_job = dg.define_asset_job(
-    "daily_report_file", selection=dg.AssetSelection.assets(daily_report), partitions_def=DAYS
-)
+hourly_job = dg.define_asset_job("hourly_rollups", selection=dg.AssetSelection.assets(*HOURLY_ASSETS))
+daily_job = dg.define_asset_job("daily_rollups", selection=dg.AssetSelection.assets(*DAILY_ASSETS))
+report_job = dg.define_asset_job("daily_report_file", selection=dg.AssetSelection.assets(daily_report))
 
 
 def recent_hours(now: datetime, span: timedelta) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import pytest
 
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
-from pipelines.rollup import Rollup, make_tables, rebuild_in, writing
+from pipelines.rollup import Rollup, make_tables, rebuild_in
 from pipelines.settings import pipeline_settings
 from warehouse import connect, transact
 from warehouse.loader import write
+from warehouse.opening import Connection
 from warehouse.place import place_of
 from warehouse.settings import WarehouseSettings, warehouse_settings
 
@@ -25,9 +25,10 @@ Rows = list[dict[str, Any]]
 class Lake:
     """A warehouse in a folder, open for one test: fill it, roll it up, ask it."""
 
-    def __init__(self, folder: Path, open_until: ExitStack) -> None:
+    def __init__(self, folder: Path, connection: Connection) -> None:
         self.folder = folder
-        self._connection, self._place = open_until.enter_context(writing(WarehouseSettings(state=str(folder))))
+        self._connection = connection
+        self._place = place_of(WarehouseSettings(state=str(folder)))
 
     def fill(self, *batches: tuple[Topic[Any], Iterable[Message]]) -> None:
         """Insert messages."""
@@ -58,21 +59,30 @@ def empty_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def copied(empty: Path, folder: Path) -> None:
-    """DuckLake keeps the data's path in its catalog: the copy gets its own."""
-    shutil.copytree(empty, folder, dirs_exist_ok=True)
-    home = folder / "warehouse"
+@pytest.fixture(scope="session")
+def session(empty_lake: Path) -> Iterator[Connection]:
+    """One session for all tests: a third of a second goes into DuckDB's look at its extensions."""
+    connection = connect(read_only=False, settings=WarehouseSettings(state=str(empty_lake)))
+    connection.execute("use memory")
+    connection.execute("detach lake")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, empty_lake: Path, session: Connection) -> Iterator[Lake]:
+    shutil.copytree(empty_lake, tmp_path, dirs_exist_ok=True)
+    home = tmp_path / "warehouse"
+    # DuckLake keeps the data's path in its catalog: the copy gets its own.
     catalog = sqlite3.connect(home / "catalog.sqlite")
     with catalog:
         catalog.execute("update ducklake_metadata set value = ? where key = 'data_path'", (f"{home / 'data'}/",))
     catalog.close()
-
-
-@pytest.fixture
-def lake(tmp_path: Path, empty_lake: Path) -> Iterator[Lake]:
-    copied(empty_lake, tmp_path)
-    with ExitStack() as stack:
-        yield Lake(tmp_path, stack)
+    session.execute(f"attach 'ducklake:sqlite:{home / 'catalog.sqlite'}' as lake (data_inlining_row_limit 0)")
+    session.execute("use lake")
+    yield Lake(tmp_path, session)
+    session.execute("use memory")
+    session.execute("detach lake")
 
 
 @pytest.fixture
