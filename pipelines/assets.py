@@ -7,9 +7,17 @@ import dagster as dg
 
 from collectors.contract.errors import UserError
 from pipelines.ask import asking
-from pipelines.numbers import Numbers, effective_numbers, gpu_numbers, health_numbers, mfu_numbers, usable_numbers
+from pipelines.numbers import (
+    Numbers,
+    effective_numbers,
+    gpu_numbers,
+    health_numbers,
+    mfu_numbers,
+    reliability_numbers,
+    usable_numbers,
+)
 from pipelines.partitions import DAYS, HOURS, day_key, hour_key, window
-from pipelines.picture import Picture, effective_table, health_table, mfu_plot, usable_plot
+from pipelines.picture import Picture, effective_table, health_table, mfu_plot, reliability_table, usable_plot
 from pipelines.rollup import (
     DAY,
     EFFECTIVE_DAILY,
@@ -20,6 +28,7 @@ from pipelines.rollup import (
     JOB_DAYS,
     MFU_DAILY,
     MFU_HOURLY,
+    RELIABILITY_DAILY,
     USABLE_DAILY,
     USABLE_HOURLY,
     Rollup,
@@ -179,10 +188,21 @@ effective_compute = rollup_asset(
     picture=effective_table,
 )
 
+reliability = rollup_asset(
+    "reliability",
+    RELIABILITY_DAILY,
+    DAYS,
+    "Availability of GPUs; failures of nodes, time between them and time to repair.",
+    usable_compute,
+    fleet_health,
+    numbers=reliability_numbers,
+    picture=reliability_table,
+)
+
 
 @dg.asset(
     partitions_def=DAYS,
-    deps=[effective_compute, fleet_health],
+    deps=[effective_compute, fleet_health, reliability],
     group_name="reports",
     backfill_policy=dg.BackfillPolicy.single_run(),
     kinds={"html"},
@@ -204,4 +224,4 @@ def daily_report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None
 
 
 HOURLY_ASSETS = [gpu_inventory, job_inventory, mfu_hourly, usable_compute_hourly, fleet_health_hourly]
-DAILY_ASSETS = [mfu, usable_compute, fleet_health, effective_compute]
+DAILY_ASSETS = [mfu, usable_compute, fleet_health, effective_compute, reliability]

@@ -11,6 +11,7 @@ from pipelines.assets import (
     gpu_inventory,
     job_inventory,
     mfu_hourly,
+    reliability,
     usable_compute_hourly,
     whole_days,
 )
@@ -125,6 +126,20 @@ def each_level_fits_in_the_one_above(context: dg.AssetCheckExecutionContext) -> 
     return dg.AssetCheckResult(passed=not wrong, description=_told(wrong) or "levels are nested")
 
 
+@dg.asset_check(asset=reliability)
+def what_is_mended_had_failed(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    """No outage of negative length, and no more time lost than was installed."""
+    start, end = window(context)
+    wrong = [
+        f"{row['day']} {row['cluster']}"
+        for row in _rows("reliability_by_day", start, end)
+        if row["repair_us"] < 0
+        or (row["repairs"] == 0) != (row["repair_us"] == 0)
+        or not 0 <= row["down_us"] + row["out_of_service_us"] <= row["installed_us"]
+    ]
+    return dg.AssetCheckResult(passed=not wrong, description=_told(wrong) or "outages fit into what was installed")
+
+
 CHECKS = [
     some_gpu_was_seen,
     jobs_with_steps_were_placed,
@@ -132,4 +147,5 @@ CHECKS = [
     mfu_is_possible,
     every_node_has_a_score_or_is_silent,
     each_level_fits_in_the_one_above,
+    what_is_mended_had_failed,
 ]

@@ -1,6 +1,7 @@
 """What each partition says of itself in numbers: Dagster plots them over the partitions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from pipelines.ask import Ask, Row
@@ -106,6 +107,38 @@ def effective(rows: list[Row]) -> float | None:
     productive = share(sum(row["productive_us"] for row in rows), sum(row["installed_us"] for row in rows))
     used = share(*flop(rows))
     return None if productive is None or used is None else productive * used
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Availability of GPUs as a fraction; mean times of nodes in hours. None: nothing installed, failed or mended."""
+
+    availability: float | None
+    failures: int
+    mtbf_h: float | None
+    mttr_h: float | None
+
+
+def reliability(rows: Sequence[Row]) -> Reliability:
+    """Of all the days and clusters of rows of `reliability_daily` together."""
+    names = ("installed_us", "down_us", "out_of_service_us", "up_us", "failures", "repairs", "repair_us")
+    total = {name: sum(row[name] for row in rows) for name in names}
+    lost = share(total["down_us"] + total["out_of_service_us"], total["installed_us"])
+    return Reliability(
+        availability=None if lost is None else 1 - lost,
+        failures=total["failures"],
+        mtbf_h=share(total["up_us"] / 3.6e9, total["failures"]),
+        mttr_h=share(total["repair_us"] / 3.6e9, total["repairs"]),
+    )
+
+
+def reliability_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:
+    """Availability and failures of each day; the mean times need more than a day."""
+    out: Told = {}
+    for partition, rows in grouped(ask("reliability_by_day", start=start, end=end), key).items():
+        of = reliability(rows)
+        out[partition] = known({"availability_pct": percent_of(of.availability, 1), "failures": of.failures})
+    return out
 
 
 def gpu_numbers(ask: Ask, start: datetime, end: datetime, key: Key) -> Told:

@@ -8,7 +8,7 @@ import dagster as dg
 
 from pipelines.ask import Ask, Row
 from pipelines.buckets import BUCKETS, share
-from pipelines.numbers import by_bucket
+from pipelines.numbers import by_bucket, reliability
 from pipelines.plots import figure, lines, png_markdown, stacked_buckets
 
 Picture = Callable[[Ask, datetime, datetime], dict[str, Any]]
@@ -99,6 +99,25 @@ def effective_table(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
     cells = [(day(row["day"]), row["cluster"], *map(percent, factors(row))) for row in rows]
     columns = ("day", "cluster", "usable", "occupancy", "goodput", "MFU", "effective")
     return {"effective": dg.MetadataValue.md(table(columns, cells))}
+
+
+def reliability_table(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
+    """Availability, failures and mean times over the days together, by cluster."""
+    by_cluster: dict[str, list[Row]] = {}
+    for row in ask("reliability_by_day", start=start, end=end):
+        by_cluster.setdefault(row["cluster"], []).append(row)
+    cells = [
+        (cluster, len(rows), percent(of.availability), of.failures, hours(of.mtbf_h), hours(of.mttr_h))
+        for cluster, rows in by_cluster.items()
+        for of in (reliability(rows),)
+    ]
+    columns = ("cluster", "days", "availability", "failures of nodes", "MTBF of a node", "MTTR")
+    return {"reliability": dg.MetadataValue.md(table(columns, cells))}
+
+
+def hours(value: float | None) -> str:
+    """`7.5 h`, or a dash where it is not known."""
+    return "–" if value is None else f"{value:,.1f} h"
 
 
 def factors(row: Row) -> tuple[float | None, float | None, float | None, float | None, float | None]:

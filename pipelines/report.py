@@ -9,13 +9,15 @@ from typing import Any
 from collectors.contract.errors import UserError
 from pipelines.ask import Ask, Row, asking
 from pipelines.buckets import BUCKETS, Sums, share, sums
-from pipelines.numbers import by_bucket, flop
-from pipelines.picture import gpus_by_hour, mfu_series, percent
+from pipelines.numbers import by_bucket, flop, reliability
+from pipelines.picture import gpus_by_hour, hours, mfu_series, percent
 from pipelines.plots import figure, lines, stacked_buckets, svg
 from pipelines.settings import pipeline_settings
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 MOST_ROWS = 40
+LONG = timedelta(days=28)
+"""Failures are rare: a mean time between them needs weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ def render(day: date) -> str:
             values |= _use(ask, start, end, buckets)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["percent"] = percent
+    environment.filters["hours"] = hours
     return environment.from_string(TEMPLATE.read_text()).render(values)
 
 
@@ -100,6 +103,8 @@ def _use(ask: Ask, start: datetime, end: datetime, buckets: Sequence[Row]) -> di
         "mfu_plot": svg(figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %"), height=2.6))
         if jobs
         else None,
+        "reliability": reliability(ask("reliability_by_day", start=end - LONG, end=end)),
+        "long_days": LONG.days,
         "nodes": nodes[:MOST_ROWS],
         "more_nodes": max(0, len(nodes) - MOST_ROWS),
         "well": sum(1 for row in nodes if row["score"] is not None and row["score"] > 99.95 and not row["silent_h"]),

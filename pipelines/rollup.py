@@ -44,9 +44,10 @@ MFU_DAILY = Rollup("mfu_daily", "day")
 USABLE_DAILY = Rollup("usable_compute_daily", "day")
 HEALTH_DAILY = Rollup("fleet_health_daily", "day")
 EFFECTIVE_DAILY = Rollup("effective_compute_daily", "day")
+RELIABILITY_DAILY = Rollup("reliability_daily", "day")
 
 HOURLY = (MFU_HOURLY, USABLE_HOURLY, HEALTH_HOURLY)
-DAILY = (MFU_DAILY, USABLE_DAILY, HEALTH_DAILY, EFFECTIVE_DAILY)
+DAILY = (MFU_DAILY, USABLE_DAILY, HEALTH_DAILY, EFFECTIVE_DAILY, RELIABILITY_DAILY)
 ALL = (GPU_DAYS, JOB_DAYS, *HOURLY, *DAILY)
 
 
@@ -167,7 +168,7 @@ def _form(table: str) -> dict[str, str]:
 
 def _register_peaks(connection: "Connection", start: datetime) -> None:
     """`peaks(gpu_model, dtype, peak_flops)` for the models and data types that the warehouse knows of."""
-    import polars
+    import pyarrow as pa
 
     models = connection.execute(
         "select distinct model from gpu_days where model is not null and day >= $start::DATE - interval 15 day union "
@@ -184,5 +185,5 @@ def _register_peaks(connection: "Connection", start: datetime) -> None:
         for (dtype,) in dtypes
         if (peak := peak_flops(model, dtype)) is not None
     ]
-    schema = {"gpu_model": polars.String, "dtype": polars.String, "peak_flops": polars.Float64}
-    connection.register("peaks", polars.DataFrame(rows, schema=schema).to_arrow())
+    schema = pa.schema({"gpu_model": pa.string(), "dtype": pa.string(), "peak_flops": pa.float64()})
+    connection.register("peaks", pa.Table.from_pylist(rows, schema=schema))
