@@ -68,12 +68,12 @@ def usable_plot(ask: Ask, start: datetime, end: datetime) -> dict[str, Any]:
         return {"note": "no GPU was installed"}
     gpu_us = by_bucket(rows)
     cells = [
-        (bucket.name, bucket.words, f"{us / 3.6e9:,.1f}", percent(share(us, sum(gpu_us.values()))))
+        (bucket.name, f"{us / 3.6e9:,.1f}", percent(share(us, sum(gpu_us.values()))))
         for bucket in BUCKETS
         if (us := gpu_us.get(bucket.name)) is not None
     ]
     return {
-        "buckets": dg.MetadataValue.md(table(("bucket", "meaning", "GPU-hours", "share"), cells)),
+        "buckets": dg.MetadataValue.md(table(("bucket", "GPU-hours", "share"), cells)),
         "plot": dg.MetadataValue.md(png_markdown(figure(stacked_buckets(*gpus_by_hour(rows))), "GPUs by bucket")),
     }
 

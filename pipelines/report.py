@@ -103,8 +103,8 @@ def _use(ask: Ask, start: datetime, end: datetime, buckets: Sequence[Row]) -> di
         "mfu_plot": svg(figure(lines(mfu_series(ask("mfu_by_hour", start=start, end=end)), "MFU, %"), height=2.6))
         if jobs
         else None,
-        "reliability": reliability(ask("reliability_by_day", start=end - LONG, end=end)),
-        "long_days": LONG.days,
+        "reliability": reliability(long := ask("reliability_by_day", start=end - LONG, end=end)),
+        "long_days": len({row["day"] for row in long}),
         "nodes": nodes[:MOST_ROWS],
         "more_nodes": max(0, len(nodes) - MOST_ROWS),
         "well": sum(1 for row in nodes if row["score"] is not None and row["score"] > 99.95 and not row["silent_h"]),

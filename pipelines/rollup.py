@@ -180,10 +180,14 @@ def _register_peaks(connection: "Connection", start: datetime) -> None:
         {"start": start},
     ).fetchall()
     rows = [
-        {"gpu_model": model, "dtype": dtype, "peak_flops": peak}
+        (model, dtype, peak)
         for (model,) in models
         for (dtype,) in dtypes
         if (peak := peak_flops(model, dtype)) is not None
     ]
-    schema = pa.schema({"gpu_model": pa.string(), "dtype": pa.string(), "peak_flops": pa.float64()})
-    connection.register("peaks", pa.Table.from_pylist(rows, schema=schema))
+    columns = {
+        "gpu_model": pa.array([row[0] for row in rows], pa.string()),
+        "dtype": pa.array([row[1] for row in rows], pa.string()),
+        "peak_flops": pa.array([row[2] for row in rows], pa.float64()),
+    }
+    connection.register("peaks", pa.table(columns))

@@ -105,7 +105,7 @@ def test_effective_compute_is_the_product_of_its_factors() -> None:
 
 def test_a_plot_is_an_image_inside_the_markdown_and_small() -> None:
     shown = usable_plot(Answers(buckets_by_hour=BUCKETS), FIVE, SEVEN)
-    assert "| productive | training steps that were kept | 3.0 | 37.5 % |" in shown["buckets"].value
+    assert "| productive | 3.0 | 37.5 % |" in shown["buckets"].value
     jobs = mfu_plot(Answers(mfu_by_job=[JOB], mfu_by_hour=[{**JOB, "hour": FIVE}]), FIVE, SIX)
     assert "| j | H100 | 8 | 40.0 % |  |" in jobs["jobs"].value
     for plot in (shown["plot"].value, jobs["plot"].value):
