@@ -1,11 +1,18 @@
 """What tests of every room share."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from infra.kafka.local import Broker, running_kafka
+
+# A change is judged by the same examples each time; at a desk they are new ones.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")

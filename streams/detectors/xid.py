@@ -115,7 +115,9 @@ class XidDetector:
         """The name of the episode that an event belongs to. A minor one becomes the other when it was its herald."""
         soft = f"{part} minor"
         groups, episodes = state.kept.groups, state.kept.episodes.open
-        if part in groups:
+        # A minor one from well before the fault is no effect of it, however late it comes.
+        early = part in episodes and ts_us < episodes[part].episode_us - self._limits.group_us
+        if part in groups and not (early and verdict.severity == "info"):
             return part
         if verdict.severity == "info":
             return soft

@@ -114,6 +114,12 @@ def test_a_fault_long_after_a_program_error_is_an_episode_of_its_own() -> None:
     assert [(f.state, f.cause) for f in found] == [("opened", "application_xid_13"), ("opened", "xid_79")]
 
 
+def test_a_program_error_from_long_before_a_fault_is_no_effect_of_it_even_when_it_comes_late() -> None:
+    in_order, late = judge([xid(0, 13), xid(60, 48)]), judge([xid(60, 48), xid(0, 13)])
+    assert sorted(edges(late)) == edges(in_order)
+    assert [e[3] for e in edges(in_order)] == ["application_xid_13", "xid_48"]
+
+
 def test_what_follows_a_fault_is_its_effect() -> None:
     found = judge([xid(0, 79), *(xid(60 + i, 45) for i in range(50)), xid(200, 13)])
     assert [(*e, f.value) for e, f in zip(edges(found), found, strict=True)] == [
