@@ -28,7 +28,7 @@ _KINDS = {"xid": "XID", "sxid": "SXid"}
 
 
 class XidDetector:
-    """A GPU has at most two open episodes: one that needs hands, and a minor one (programs, records)."""
+    """A GPU has at most three open episodes: one that needs hands, and minor ones of programs and of records."""
 
     name = DETECTOR
     topics: tuple[Topic[Any], ...] = (KERNEL_EVENTS, GPU_SCRAPES)
@@ -113,16 +113,21 @@ class XidDetector:
 
     def _episode(self, state: XidState, part: str, verdict: Verdict, ts_us: int) -> str:
         """The name of the episode that an event belongs to. A minor one becomes the other when it was its herald."""
-        soft = f"{part} minor"
+        program, record = f"{part} program", f"{part} record"
+        own = program if verdict.cause.startswith("application_") else record
         groups, episodes = state.kept.groups, state.kept.episodes.open
         # A minor one from well before the fault is no effect of it, however late it comes.
         early = part in episodes and ts_us < episodes[part].episode_us - self._limits.group_us
         if part in groups and not (early and verdict.severity == "info"):
             return part
         if verdict.severity == "info":
-            return soft
-        if soft in groups and abs(ts_us - groups[soft].last_us) <= self._limits.group_us:
-            groups[part], episodes[part] = groups.pop(soft), episodes.pop(soft)
+            return own
+        for soft in (record, program):
+            # A herald began just before; one that began long ago is a matter of its own, whatever came since.
+            if soft in groups and abs(ts_us - episodes[soft].episode_us) <= self._limits.group_us:
+                if part in groups:
+                    break
+                groups[part], episodes[part] = groups.pop(soft), episodes.pop(soft)
         return part
 
     def _fold(self, state: XidState, name: str, verdict: Verdict, event: KernelEvent) -> Group | None:

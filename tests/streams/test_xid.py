@@ -120,6 +120,11 @@ def test_a_program_error_from_long_before_a_fault_is_no_effect_of_it_even_when_i
     assert [e[3] for e in edges(in_order)] == ["application_xid_13", "xid_48"]
 
 
+def test_a_fault_whose_record_came_first_does_not_join_an_old_program_error() -> None:
+    causes = {f.episode_us: f.cause for f in judge([xid(0, 13), xid(60, 63), xid(60.001, 48)])}
+    assert sorted(causes.values()) == ["application_xid_13", "xid_48"]
+
+
 def test_what_follows_a_fault_is_its_effect() -> None:
     found = judge([xid(0, 79), *(xid(60 + i, 45) for i in range(50)), xid(200, 13)])
     assert [(*e, f.value) for e, f in zip(edges(found), found, strict=True)] == [
