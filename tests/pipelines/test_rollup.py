@@ -34,7 +34,7 @@ def test_a_moment_belongs_to_its_utc_partition() -> None:
 
 
 def test_a_rollup_of_nothing_makes_no_warehouse(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no warehouse at .*: `lockstep load` makes it"):
+    with pytest.raises(UserError, match=r"no warehouse at .*: `lockstep load` makes it"):
         rebuild(GPU_DAYS, DAY, DAY + timedelta(days=1), settings=WarehouseSettings(state=str(tmp_path)))
     assert list(tmp_path.iterdir()) == []
 
