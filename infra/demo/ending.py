@@ -3,6 +3,7 @@
 import os
 import sys
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +28,9 @@ def tell(story: Story, board: Scoreboard, seconds: float) -> None:
     with story.lock:
         samples = sum(rate.total for rate in story.board.rates.values())
         print(f"\n{samples:,} samples collected, {story.board.rejected} messages rejected")
+        lags = sorted(story.lags_s)
+    if lags:
+        print(f"from event to incident on the wire: median {median(lags):.1f} s, longest {lags[-1]:.1f} s")
     state = os.path.relpath(story.places.state)
     print(f"alerts: {state}/alerts.jsonl")
     _week()

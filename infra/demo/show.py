@@ -22,6 +22,7 @@ from infra.fleet.scenario import load, named
 from infra.kafka import local
 
 FRAME_S = 0.5
+DAGSTER_WAIT_S = 60.0
 
 
 def show(args: argparse.Namespace) -> int:
@@ -54,6 +55,8 @@ def _finish(story: Story, args: argparse.Namespace) -> int:
     story.watch_parts()
     if story.past_running:
         story.troubles.append(f"the week's rollups were not done {PAST_WAIT_S:.0f} s after the story")
+    if story.dagster_address and not story.dagster_answers(DAGSTER_WAIT_S):
+        story.troubles.append(f"the Dagster UI did not answer at {story.dagster_address}")
     tell(story, board, args.seconds)
     if story.dagster_address:
         print(f"Dagster: {story.dagster_address}" + (" (until the demo ends)" if not args.exit else ""))

@@ -1,11 +1,13 @@
 """The demo from Kafka's start to the scoreboard."""
 
+import contextlib
 import json
 import shutil
 import signal
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from infra.demo.children import Child, Children, tail
 from infra.demo.layout import Places, split_config
 from infra.demo.listen import Listener
 from infra.fleet.scenario import Scenario
+from streams.contract import Incident
 
 PAST_DAYS = 7
 PAST_INTERVAL_S = 300
@@ -48,6 +51,8 @@ class Story:
     lock: threading.Lock = field(default_factory=threading.Lock)
     start_us: int = 0
     troubles: list[str] = field(default_factory=list)
+    lags_s: list[float] = field(default_factory=list)
+    """For each incident: from the event that opened it to its arrival here, by the wall clock."""
 
     def __post_init__(self) -> None:
         self.children = Children(self.places.logs, self.env)
@@ -102,6 +107,8 @@ class Story:
             return
         with self.lock:
             self.board.take(message)
+            if isinstance(message, Incident) and message.state == "opened":
+                self.lags_s.append(time.time() - message.ts_us / 1e6)
 
     def begin_background(self, dagster: bool) -> None:
         """A virtual week with its rollups, and the Dagster UI, below everything else in priority."""
@@ -124,6 +131,16 @@ class Story:
         argv = [program, "dev", "-m", "pipelines.definitions", "-h", "127.0.0.1", "-p", str(port)]
         self.children.start("dagster", argv, nice=10)
         self.dagster_address = f"http://127.0.0.1:{port}"
+
+    def dagster_answers(self, seconds: float) -> bool:
+        """Whether the UI serves pages, within `seconds`."""
+        assert self.dagster_address is not None
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.end.wait(0.5):
+            with contextlib.suppress(OSError), urllib.request.urlopen(self.dagster_address, timeout=5) as answer:
+                if answer.status == 200:
+                    return True
+        return False
 
     def watch_parts(self) -> None:
         """Note parts that ended by themselves; the past's end is its normal end."""
