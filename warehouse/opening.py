@@ -51,6 +51,7 @@ def _session(settings: WarehouseSettings) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        "allow_unsigned_extensions": True,  # `load_extension` checks, once a process
     }
     if settings.threads:
         config["threads"] = settings.threads
@@ -61,6 +62,7 @@ def _session(settings: WarehouseSettings) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as why:
         raise WarehouseError(f"LOCKSTEP_WAREHOUSE_THREADS or LOCKSTEP_WAREHOUSE_MEMORY cannot be used: {why}") from why
     connection.execute("set TimeZone = 'UTC'")
+    connection.execute("set enable_progress_bar = false")
     return connection
 
 

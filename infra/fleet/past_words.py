@@ -104,7 +104,11 @@ def _finding(
         cause=fault.expect[0],
         value=fault.size,
         summary=f"{fault.kind.replace('_', ' ')} on {fault.target}",
-        jobs=[plan.name for plan in scenario.jobs if set(plan.nodes) & set(_nodes(fault, scenario))],
+        jobs=[
+            plan.name
+            for plan in scenario.jobs
+            if plan.start_s <= fault.to_s and set(plan.nodes) & set(_nodes(fault, scenario))
+        ],
     )
 
 

@@ -95,9 +95,9 @@ def through_faust(live: Line, count: int, messages: list[GpuScrape]) -> tuple[fl
         return cpu_s(worker.pid) - cpu, time.monotonic() - wall
 
 
-def main() -> None:
+def main(argv: Sequence[str] = ()) -> None:
     """Print one line a measurement."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40_000
+    count = int(argv[0]) if argv else 40_000
     messages = scrapes(count)
     raw = [GPU_SCRAPES.encode(m) for m in messages]
     print(f"{count} scrapes of {SAMPLES} samples, {sum(map(len, raw)) / count:.0f} bytes each, {NODES} nodes")
@@ -117,4 +117,4 @@ def _show(what: str, count: int, cpu: float, wall: float) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,6 +173,7 @@ def fill(topic: Topic[Any], messages: list[Message], bootstrap: str) -> None:
             "enable.idempotence": True,
             "compression.type": "zstd",
             "linger.ms": 20,
+            "log_level": 0,
             "queue.buffering.max.messages": 1_000_000,
         }
     )
@@ -246,12 +247,12 @@ def floor(settings: WarehouseSettings, topic: Topic[Any], messages: list[Message
         return time.process_time() - began_s
 
 
-def main() -> int:
+def main(argv: Sequence[str] = ()) -> int:
     """Print a line a shape."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=128, help="GPU nodes (default %(default)s)")
     parser.add_argument("--sweeps", type=int, default=200, help="sweeps of 10 s (default %(default)s)")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     shapes: list[tuple[str, Topic[Any], list[Message]]] = [
         ("GpuScrape 8x32", GPU_SCRAPES, list(gpu_scrapes(args.nodes, args.sweeps, random.Random(1)))),
         ("PortScrape 64x49", FABRIC_SCRAPES, list(port_scrapes(16, args.sweeps, random.Random(2)))),
@@ -264,4 +265,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,8 +5,6 @@ same bytes to the same socket. The sides take turns, so that what else the machi
 is a pause, as training has, one call by itself (cold: caches hold the model's work) and then five in a row (warm).
 """
 
-import argparse
-import json
 import multiprocessing
 import socket
 import statistics
@@ -19,6 +17,7 @@ from pathlib import Path
 from collectors.steps.client import Run
 from collectors.steps.listener import Listener
 
+TURNS = 1000
 PAUSE_S = 0.002
 ROW = 5
 """The kernel may hold as few as ten datagrams (net.unix.max_dgram_qlen)."""
@@ -68,11 +67,8 @@ def measure(turns: int, sides: dict[str, Callable[[int], object]]) -> dict[str, 
     return spent
 
 
-def main() -> None:
-    """Measure and print one JSON object."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--turns", type=int, default=1000)
-    turns = parser.parse_args().turns
+def main(turns: int = TURNS) -> None:
+    """Measure and print microseconds a step, warm and after a pause, beside a bare send of the same bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "steps.sock"
         near, far = multiprocessing.get_context("spawn").Pipe()
@@ -96,12 +92,11 @@ def main() -> None:
         near.send(b"stop")
         last = near.recv()
         collector.join()
-    figures: dict[str, float] = {"turns": turns, "datagram_bytes": len(last), "dropped": heard.dropped}
+    print(f"{turns} steps, {len(last)} bytes each, {heard.dropped} dropped; cold: the first call after a pause")
     for name, times in spent.items():
-        floor = spent["floor_cold" if name.endswith("_cold") else "floor"]
-        figures[f"{name}_us"] = round(statistics.median(times), 2)
-        figures[f"{name}_over_floor"] = round(statistics.median(times) / statistics.median(floor), 2)
-    print(json.dumps(figures))
+        floor = statistics.median(spent["floor_cold" if name.endswith("_cold") else "floor"])
+        median = statistics.median(times)
+        print(f"{name.replace('_', ' '):28} {median:6.1f} us a step  {median / floor:4.1f} x a bare send")
 
 
 if __name__ == "__main__":
