@@ -12,6 +12,7 @@ import random
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from collectors.contract.gpu import Gpu, GpuScrape
