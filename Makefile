@@ -27,7 +27,7 @@ demo: setup ## the whole line on this machine: make demo ARGS="--seconds 120 --e
 	@$(BIN)/lockstep demo $(ARGS)
 
 test: setup ## every test: make test ARGS="tests/streams -k memory"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: setup ## ruff, mypy strict over everything, import rules
 	@$(BIN)/ruff format --check .

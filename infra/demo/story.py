@@ -122,7 +122,7 @@ class Story:
 
     def _dagster(self) -> None:
         """`dagster dev` on a free port of loopback."""
-        from infra.kafka.local import free_port
+        from infra.kafka.process import free_port
         from pipelines.materialize import dagster_home
 
         dagster_home()

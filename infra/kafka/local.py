@@ -1,11 +1,9 @@
 """One Kafka broker on this machine: KRaft, combined roles, loopback only, state in one folder."""
 
 import contextlib
-import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -16,6 +14,7 @@ from pathlib import Path
 
 from collectors.contract.errors import UserError
 from infra.kafka.jars import class_path
+from infra.kafka.process import free_port, gone_within, in_use, send
 from infra.settings import infra_settings
 
 READY_S = 60.0
@@ -77,8 +76,8 @@ def start(folder: Path, *, jars: Path | None = None, port: int = 0) -> Broker:
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     held = _former_ports(folder)
-    port = port or (held[0] if held and not _in_use(held[0]) else free_port())
-    if _in_use(port):
+    port = port or (held[0] if held and not in_use(held[0]) else free_port())
+    if in_use(port):
         raise UserError(f"port {port} of 127.0.0.1 is in use: choose another with --port, or 0 for any")
     config = folder / "server.properties"
     config.write_text(PROPERTIES.format(port=port, controller=held[1] if held else free_port(), data=data))
@@ -111,18 +110,18 @@ def stop(folder: Path, *, grace_s: float = 20.0) -> bool:
     (folder / "address").unlink(missing_ok=True)
     if pid is None:
         return False
-    _signal(pid, signal.SIGTERM)
-    if not _gone_within(pid, grace_s):
-        _signal(pid, signal.SIGKILL)
-        _gone_within(pid, 5.0)
+    send(pid, signal.SIGTERM)
+    if not gone_within(pid, grace_s):
+        send(pid, signal.SIGKILL)
+        gone_within(pid, 5.0)
     (folder / "pid").unlink(missing_ok=True)
     return True
 
 
 def kill(broker: Broker) -> None:
     """End the broker at once, as a power cut would (for tests)."""
-    _signal(broker.pid, signal.SIGKILL)
-    _gone_within(broker.pid, 5.0)
+    send(broker.pid, signal.SIGKILL)
+    gone_within(broker.pid, 5.0)
     (broker.folder / "pid").unlink(missing_ok=True)
 
 
@@ -211,7 +210,7 @@ def _wait_ready(broker: Broker, process: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
             break
-        if not _in_use(port):
+        if not in_use(port):
             continue
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         try:
@@ -241,38 +240,3 @@ def _pid(folder: Path) -> int | None:
     except (FileNotFoundError, ProcessLookupError, ValueError):
         return None
     return pid if b"kafka.Kafka" in command else None
-
-
-def _signal(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
-def _gone_within(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while time.monotonic() < deadline:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
-        try:
-            # A leader that is a zombie may still have threads that hold the port.
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-            if state in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1:
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        pause.wait(0.05)
-    return False
-
-
-def _in_use(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

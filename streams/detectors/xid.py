@@ -26,6 +26,9 @@ RESET_ENERGY = 0.5
 """A reset GPU shows far less energy than before; a second reader of the counter may lag by a little."""
 _KINDS = {"xid": "XID", "sxid": "SXid"}
 
+PROGRAM, RECORD = " program", " record"
+"""Ends of the names of minor episodes: what programs did, and what is only written down."""
+
 
 class XidDetector:
     """A GPU has at most three open episodes: one that needs hands, and minor ones of programs and of records."""
@@ -103,7 +106,7 @@ class XidDetector:
         verdict = judge(event)
         if verdict is None or state.knows(event):
             return
-        part = f"switch {event.pci or event.device}" if event.kind == "sxid" else event.pci or event.gpu_uuid or "node"
+        part = _part(state, event)
         name = self._episode(state, part, verdict, event.ts_us)
         folded = self._fold(state, name, verdict, event)
         if folded is not None:
@@ -113,7 +116,7 @@ class XidDetector:
 
     def _episode(self, state: XidState, part: str, verdict: Verdict, ts_us: int) -> str:
         """The name of the episode that an event belongs to. A minor one becomes the other when it was its herald."""
-        program, record = f"{part} program", f"{part} record"
+        program, record = part + PROGRAM, part + RECORD
         own = program if verdict.cause.startswith("application_") else record
         groups, episodes = state.kept.groups, state.kept.episodes.open
         # A minor one from well before the fault is no effect of it, however late it comes.
@@ -121,7 +124,10 @@ class XidDetector:
         if part in groups and not (early and verdict.severity == "info"):
             return part
         if verdict.severity == "info":
-            return own
+            # Two episodes of one part need two starts: one at the other's very start is told with it.
+            other = record if own == program else program
+            together = own not in groups and other in groups and episodes[other].episode_us == ts_us
+            return other if together else own
         for soft in (record, program):
             # A herald began just before; one that began long ago is a matter of its own, whatever came since.
             if soft in groups and abs(ts_us - episodes[soft].episode_us) <= self._limits.group_us:
@@ -160,3 +166,18 @@ class XidDetector:
         edge = state.kept.episodes.clear(name, ts_us, f"{group.verdict.words}: {why}")
         if edge is not None:
             out.append(edge)
+
+
+def _part(state: XidState, event: KernelEvent) -> str:
+    """What an event's episodes are kept under: the address, which stays when the GPU is lost, else the UUID.
+
+    A line that names a GPU otherwise than the open episode's lines did is still about that GPU.
+    """
+    if event.kind == "sxid":
+        return f"switch {event.pci or event.device}"
+    own = event.pci or event.gpu_uuid or "node"
+    subject = subject_of(state, event).id
+    for name, opening in state.kept.episodes.open.items():
+        if opening.subject.id == subject:
+            return name.removesuffix(PROGRAM).removesuffix(RECORD)
+    return own

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ import aiohttp
 import pytest
 from msgspec import structs
 
+from infra.kafka.process import free_port
 from streams.alertmanager import AlertmanagerSender, instances
 from streams.alerts import AlertBook
 from tests.integration.stream_line import line, story, wait_until
@@ -63,12 +63,6 @@ def receiver() -> Iterator[Receiver]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def configuration(hook: Receiver, folder: Path) -> Path:

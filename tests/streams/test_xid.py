@@ -125,6 +125,12 @@ def test_a_fault_whose_record_came_first_does_not_join_an_old_program_error() ->
     assert sorted(causes.values()) == ["application_xid_13", "xid_48"]
 
 
+def test_episodes_of_one_part_never_share_their_start() -> None:
+    found = judge([xid(0, 13), xid(0, 63)])
+    assert [f.state for f in found] == ["opened", "updated"]
+    assert len({f.episode_us for f in found}) == 1
+
+
 def test_what_follows_a_fault_is_its_effect() -> None:
     found = judge([xid(0, 79), *(xid(60 + i, 45) for i in range(50)), xid(200, 13)])
     assert [(*e, f.value) for e, f in zip(edges(found), found, strict=True)] == [
