@@ -46,7 +46,7 @@ def test_a_broker_that_dies_and_comes_back_costs_nothing_and_sigterm_commits(tmp
         with loader(state, broker.bootstrap, *QUICK) as process:
             wait_for_commit(process)
             kill(broker)
-            time.sleep(3)
+            time.sleep(20)
             restart(broker)
             for number in range(50, 100):
                 produce(producer, number)
