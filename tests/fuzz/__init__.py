@@ -1,0 +1,1 @@
+"""Every parser against bytes that nobody meant it to read."""
