@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench lock clean
+.PHONY: help setup demo test check bench fuzz lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -37,6 +37,9 @@ check: setup ## ruff, mypy strict over everything, import rules
 
 bench: setup ## speed, as ratios to a peer or a floor measured in the same run
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+fuzz: setup ## damaged bytes into every parser: make fuzz ARGS="--seconds 60 dcgm"
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 lock: ## resolve requirements.lock anew from pyproject.toml
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }

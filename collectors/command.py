@@ -14,18 +14,35 @@ from collectors.sources import SOURCES, CommandParser, add_process, load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the sources by name and line only; a source's own options come with its module."""
     parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file that names many sources, a table each")
-    parser.set_defaults(once=False, metrics_listen=None)
+    parser.set_defaults(once=False, metrics_listen=None, checking=False)
     add_process(parser)
     known = parser.add_subparsers(dest="source", metavar="SOURCE", parser_class=CommandParser, title="sources")
     for name, (_, line) in SOURCES.items():
         known.add_parser(name, source=name, help=line, description=f"Collect {line}.", argument_default=None)
+    _add_check(known)
+
+
+def _add_check(known: "argparse._SubParsersAction[CommandParser]") -> None:
+    line = "say of each source what it sees, what it lacks and what to switch on"
+    check = known.add_parser("check", source=None, help=line, description=line[0].upper() + line[1:] + ".")
+    check.set_defaults(checking=True)
+    check.add_argument(
+        "--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the sources of this TOML file"
+    )
+    inner = check.add_subparsers(dest="source", metavar="SOURCE", parser_class=CommandParser, title="or one source")
+    for name, (_, line) in SOURCES.items():
+        inner.add_parser(name, source=name, help=line, argument_default=None)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Raises `UserError`; returns 0, or 2 when `--once` could read nothing."""
+    """Raises `UserError`; returns 0, 1 when a check found something lacking, 2 when `--once` could read nothing."""
     if (args.config is None) == (args.source is None):
         raise SourceError("name one source, or many with --config FILE; `lockstep collect --help` lists them")
     wanted = [Configured(args.source, args)] if args.config is None else read_config(args.config)
+    if args.checking:
+        from collectors.check import run_check
+
+        return run_check(wanted, sys.stdout)
     if args.once:
         return once(wanted, StdoutOutlet())
     from collectors.service import serve

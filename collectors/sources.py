@@ -60,9 +60,9 @@ def add_process(parser: argparse.ArgumentParser) -> None:
 class SourceParser(argparse.ArgumentParser):
     """Adds the options of its source when arguments are first parsed, so that an overview imports nothing."""
 
-    def __init__(self, *args: Any, source: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, source: str | None, **kwargs: Any) -> None:
         super().__init__(*args, **(kwargs | {"conflict_handler": "resolve", "allow_abbrev": False}))
-        self._source: str | None = source
+        self._source = source
 
     def fill(self) -> None:
         """Load the module and declare its options, once."""

@@ -1,9 +1,10 @@
 """`lockstep collect links`: who is cabled to whom, from a site's own file."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +30,25 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
     for link in found.links.values():
         outlet.publish(FABRIC_LINKS, link)
     return len(found.links)
+
+
+def check(args: argparse.Namespace) -> Iterator[Sight]:
+    """Whether the file can be read, and whether it knows the hosts behind the ports."""
+    from collectors.links.file import read_file
+
+    try:
+        links = list(read_file(args.file).links.values())
+    except SourceError as why:
+        yield Sight(str(args.file), False, "nothing", str(why), "mend the lines it names")
+        return
+    devices = len({link.device for link in links})
+    sees = f"{len(links)} cable ends of {devices} devices"
+    hostless = sum(link.node is None and link.far_kind in ("nic", "hca") for link in links)
+    if hostless:
+        lacks = f"the host behind {hostless} of them"
+        yield Sight(str(args.file), False, sees, lacks, "fill `node` (and `gpu_index`), or a drop names no job")
+    else:
+        yield Sight(str(args.file), True, sees)
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
