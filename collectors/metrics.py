@@ -20,15 +20,32 @@ class OutletMetrics:
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
-        outlet = self._outlet
+        yield from self._sources()
+        yield from self._topics()
+        rejected = CounterMetricFamily("lockstep_collect_rejected", "Pieces of bad input.", labels=["source", "reason"])
+        for (source, reason), count in sorted(self._outlet.reasons.counts.items()):
+            rejected.add_metric([source, reason], count)
+        yield rejected
+
+    def _sources(self) -> Iterator[Metric]:
         sweeps = CounterMetricFamily("lockstep_collect_sweeps", "Sweeps over a target.", labels=["source", "result"])
         seconds = CounterMetricFamily("lockstep_collect_sweep_seconds", "Seconds spent in sweeps.", labels=["source"])
         samples = CounterMetricFamily("lockstep_collect_samples", "Samples read.", labels=["source"])
-        for source, sums in sorted(outlet.sweeps.sources.items()):
+        size = CounterMetricFamily("lockstep_collect_bytes", "Bytes read, where counted.", labels=["source"])
+        targets = GaugeMetricFamily(
+            "lockstep_collect_targets", "Targets by how their last sweep went.", labels=["source", "state"]
+        )
+        for source, sums in sorted(self._outlet.sweeps.sources.items()):
             sweeps.add_metric([source, "ok"], sums.good)
             sweeps.add_metric([source, "failed"], sums.failed)
             seconds.add_metric([source], sums.seconds)
             samples.add_metric([source], sums.samples)
+            size.add_metric([source], sums.bytes)
+            for state, count in zip(("up", "down"), self._outlet.sweeps.targets(source), strict=True):
+                targets.add_metric([source, state], count)
+        yield from (sweeps, seconds, samples, size, targets)
+
+    def _topics(self) -> Iterator[Metric]:
         offered = CounterMetricFamily("lockstep_collect_messages", "Messages handed over by sources.", labels=["topic"])
         delivered = CounterMetricFamily(
             "lockstep_collect_delivered", "Messages that Kafka acknowledged.", labels=["topic"]
@@ -36,14 +53,18 @@ class OutletMetrics:
         refused = CounterMetricFamily(
             "lockstep_collect_refused", "Messages that Kafka will not take.", labels=["topic"]
         )
-        for topic, lane in sorted(outlet.lanes.items()):
+        for topic, lane in sorted(self._outlet.lanes.items()):
             offered.add_metric([topic], lane.offered)
             delivered.add_metric([topic], lane.delivered)
             refused.add_metric([topic], lane.refused)
-        yield from (sweeps, seconds, samples, offered, delivered, refused)
-        yield CounterMetricFamily("lockstep_collect_lost", "Messages that will never arrive.", outlet.lost)
-        yield CounterMetricFamily("lockstep_collect_rejected", "Pieces of bad input.", outlet.rejected)
-        yield GaugeMetricFamily("lockstep_collect_spooled", "Messages waiting on disk.", outlet.spooled)
+        lost = CounterMetricFamily("lockstep_collect_lost", "Messages that will never arrive.", labels=["topic"])
+        waiting = GaugeMetricFamily("lockstep_collect_spooled", "Messages waiting on disk.", labels=["topic"])
+        size = GaugeMetricFamily("lockstep_collect_spooled_bytes", "Bytes waiting on disk.", labels=["topic"])
+        for topic, lanes in sorted(self._outlet.by_topic().items()):
+            lost.add_metric([topic], sum(lane.lost for lane in lanes))
+            waiting.add_metric([topic], sum(lane.spool.waiting for lane in lanes))
+            size.add_metric([topic], sum(lane.spool.size_bytes for lane in lanes))
+        yield from (offered, delivered, refused, lost, waiting, size)
 
 
 class MetricsServer:

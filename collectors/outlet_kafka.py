@@ -12,13 +12,13 @@ import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from collectors.contract.beat import Beat, Rejected
-from collectors.contract.kafka import KafkaClient
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic, encode
-from collectors.contract.topics import COLLECTOR_BEATS, LARGE_BYTES, REJECTED
+from collectors.contract.topics import COLLECTOR_BEATS, REJECTED
 from collectors.outlet_lane import Lane, LaneLimits, Outcome, Send
 from collectors.outlet_log import limited_logger
 from collectors.outlet_reject import Bad, RejectLimit
+from collectors.reasons import Reasons
 from collectors.settings import CollectorSettings
 from collectors.spool import Record, Spool
 from collectors.spool_folder import SpoolFolder
@@ -36,29 +36,6 @@ REFUSED = frozenset(
     }
 )
 """What Kafka will not take however often it is tried. A missing topic or a missing right may be mended."""
-
-
-def producer_config(client: KafkaClient, settings: CollectorSettings, name: str) -> dict[str, Any]:
-    """librdkafka's properties; the user's file wins. A message waits for Kafka without end: the spool bounds it."""
-    return {
-        "client.id": f"lockstep-{name}",
-        "enable.idempotence": True,
-        "compression.type": "zstd",
-        "compression.level": 1,
-        "linger.ms": settings.linger_ms,
-        "batch.size": 1 << 20,
-        "message.max.bytes": LARGE_BYTES,
-        "message.timeout.ms": 0,
-        "topic.metadata.propagation.max.ms": 5000,
-        "queue.buffering.max.kbytes": 64 << 10,
-        "partitioner": "murmur2_random",
-        **client.librdkafka(),
-    }
-
-
-def connect(client: KafkaClient, settings: CollectorSettings, name: str) -> Producer:
-    """A producer whose own log goes through ours, repeated lines held back. Raises `KafkaException`."""
-    return Producer(producer_config(client, settings, name), logger=limited_logger("lockstep.kafka"))
 
 
 class KafkaOutlet:
@@ -80,6 +57,7 @@ class KafkaOutlet:
         self._producer = make_producer()
         self._folder = folder
         self._limit_bytes = int(settings.spool_mb * 1e6)
+        self._keep_s = settings.spool_hours * 3600.0
         self._limits = LaneLimits(after_s=settings.spool_after_s)
         self._cluster = cluster
         self._now_s = now_s
@@ -90,10 +68,12 @@ class KafkaOutlet:
         self._seen = (0, 0)
         """Lost and spooled at the last tick."""
         self._fatal = False
-        self.rejected = 0
+        self.reasons = Reasons()
         self.sweeps = Sweeps()
         self.lanes: dict[str, Lane] = {}
-        self._inherited = [self._lane(topic.name, topic) for old in folder.left_behind for topic in _topics(old)]
+        self._inherited = [
+            (topic.name, self._lane(topic.name, topic)) for old in folder.left_behind for topic in _topics(old)
+        ]
         for topic in _topics(folder.path):
             self.lanes[topic.name] = self._lane(topic.name, topic)
 
@@ -106,6 +86,14 @@ class KafkaOutlet:
     def spooled(self) -> int:
         """Messages on disk."""
         return sum(lane.spool.waiting for lane in self._all())
+
+    def by_topic(self) -> dict[str, list[Lane]]:
+        """Own lanes and those that a process before left behind."""
+        with self._lock:
+            out: dict[str, list[Lane]] = {}
+            for topic, lane in [*self._inherited, *self.lanes.items()]:
+                out.setdefault(topic, []).append(lane)
+            return out
 
     def publish(self, topic: Topic[Any], message: Message) -> None:
         """Hand over one message; from any thread."""
@@ -129,7 +117,7 @@ class KafkaOutlet:
     def reject(self, source: str, raw: bytes, why: str) -> None:
         """Report bad bytes, or count them where that source was reported lately."""
         with self._lock:
-            self.rejected += 1
+            self.reasons.count(source, why)
             bad = self._rejects.offer(source, raw, why, self._now_s())
             if bad is not None:
                 self._publish_bad(bad)
@@ -180,7 +168,7 @@ class KafkaOutlet:
             self._folder.close()
 
     def _all(self) -> list[Lane]:
-        return [*self._inherited, *self.lanes.values()]
+        return [*(lane for _, lane in self._inherited), *self.lanes.values()]
 
     def _lane(self, topic: str, path: Path) -> Lane:
         return Lane(self._sender(topic), Spool(path, self._limit_bytes), self._limits, self._now_s)
@@ -230,6 +218,8 @@ class KafkaOutlet:
     def _sync(self) -> None:
         try:
             with self._lock:
+                for lane in self._all():
+                    lane.spool.expire(time.time() - self._keep_s)
                 flushes = [lane.spool.sync() for lane in self._all()]
             for flush in flushes:
                 if flush is not None:

@@ -11,8 +11,9 @@ from collectors.config_file import Configured
 from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_client, kafka_settings
 from collectors.metrics import listen
-from collectors.outlet_kafka import KafkaOutlet, connect
+from collectors.outlet_kafka import KafkaOutlet
 from collectors.outlet_log import limited_logger
+from collectors.outlet_producer import connect
 from collectors.settings import collector_settings
 from collectors.source import SourceError
 from collectors.sources import load

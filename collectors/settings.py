@@ -21,6 +21,11 @@ class CollectorSettings:
         1024.0,
         "disk that each topic of a collector may use while Kafka is away, MB; full: the newest are dropped, counted",
     )
+    spool_hours: float = setting(
+        "LOCKSTEP_SPOOL_HOURS",
+        72.0,
+        "hours that messages may wait on disk while Kafka is away; older ones are dropped, counted",
+    )
     spool_after_s: float = setting(
         "LOCKSTEP_SPOOL_AFTER",
         2.0,

@@ -112,6 +112,24 @@ class Spool:
             self.first = before
             self._forget_released()
 
+    def expire(self, before_s: float) -> None:
+        """Give up files whose last record was written before this time of day, Unix seconds; counted as lost.
+
+        What was taken from them is in the caller's hands and not lost. Raises `OSError`.
+        """
+        while self._segments:
+            segment = self._segments[0]
+            try:
+                written_s = segment.path.stat().st_mtime
+            except FileNotFoundError:
+                return
+            if written_s >= before_s or segment.count == 0:
+                return
+            after = segment.first + segment.count
+            self.lost += max(0, after - max(self.unread, segment.first))
+            self.unread, self.first = max(self.unread, after), max(self.first, after)
+            self._remove(segment)
+
     def sync(self) -> Callable[[], None] | None:
         """Note how far records were released; what comes back makes the written ones survive a power cut.
 

@@ -18,6 +18,8 @@ class Beat(Message, frozen=True, kw_only=True):
     seconds: float = 0.0
     messages: int = 0
     samples: int = 0
+    bytes: int = 0
+    """Read from the target in this sweep, where the source counts them."""
     lost: int = 0
     """Messages dropped since the last beat because the spool was full."""
     spooled: int = 0

@@ -13,9 +13,11 @@ from collectors.contract.kernel import KernelEvent
 from collectors.contract.topics import COLLECTOR_BEATS, KERNEL_EVENTS, REJECTED
 from collectors.metrics import MetricsServer, OutletMetrics, listen
 from collectors.outlet_kafka import KafkaOutlet
+from collectors.reasons import MOST, OTHER, Reasons
 from collectors.settings import CollectorSettings
 from collectors.source import SourceError
 from collectors.spool_folder import SpoolFolder
+from collectors.sweeps import Sweeps
 
 
 class Client:
@@ -140,29 +142,62 @@ def test_what_waits_at_the_end_is_sent_by_the_next_process(tmp_path: Path) -> No
 def test_metrics_show_what_the_outlet_counts(tmp_path: Path) -> None:
     bench = Bench(tmp_path, Client())
     bench.outlet.publish(KERNEL_EVENTS, event(1))
-    bench.outlet.beat(beat(samples=7, seconds=0.5))
-    bench.outlet.beat(beat(ok=False))
+    bench.outlet.beat(beat(samples=7, bytes=900, seconds=0.5, target="a"))
+    bench.outlet.beat(beat(ok=False, target="b"))
+    bench.outlet.reject("kernel:/var/log/a", b"x", "/var/log/a:12: an Xid line in no known form")
+    bench.outlet.reject("kernel:/var/log/b", b"y", "/var/log/b:99: an Xid line in no known form")
     bench.ticks(1)
     found = {
         (sample.name, *sample.labels.values()): sample.value
         for family in OutletMetrics(bench.outlet).collect()
         for sample in family.samples
     }
-    assert found == {
+    wanted: dict[tuple[str, ...], float] = {
         ("lockstep_collect_sweeps_total", "kernel", "ok"): 1,
         ("lockstep_collect_sweeps_total", "kernel", "failed"): 1,
         ("lockstep_collect_sweep_seconds_total", "kernel"): 0.5,
         ("lockstep_collect_samples_total", "kernel"): 7,
-        ("lockstep_collect_messages_total", KERNEL_EVENTS.name): 1,
-        ("lockstep_collect_messages_total", COLLECTOR_BEATS.name): 2,
-        ("lockstep_collect_delivered_total", KERNEL_EVENTS.name): 1,
-        ("lockstep_collect_delivered_total", COLLECTOR_BEATS.name): 2,
-        ("lockstep_collect_refused_total", KERNEL_EVENTS.name): 0,
-        ("lockstep_collect_refused_total", COLLECTOR_BEATS.name): 0,
-        ("lockstep_collect_lost_total",): 0,
-        ("lockstep_collect_rejected_total",): 0,
-        ("lockstep_collect_spooled",): 0,
+        ("lockstep_collect_bytes_total", "kernel"): 900,
+        ("lockstep_collect_targets", "kernel", "up"): 1,
+        ("lockstep_collect_targets", "kernel", "down"): 1,
+        ("lockstep_collect_rejected_total", "kernel", "an Xid line in no known form"): 2,
+        **{
+            (f"lockstep_collect_{name}", topic): count
+            for topic, messages in ((KERNEL_EVENTS.name, 1), (COLLECTOR_BEATS.name, 2), (REJECTED.name, 2))
+            for name, count in {
+                "messages_total": messages,
+                "delivered_total": messages,
+                "refused_total": 0,
+                "lost_total": 0,
+                "spooled": 0,
+                "spooled_bytes": 0,
+            }.items()
+        },
     }
+    assert found == wanted
+
+
+def test_a_target_that_fell_silent_is_counted_no_more() -> None:
+    now_s = 0.0
+    sweeps = Sweeps(lambda: now_s)
+    sweeps.count(beat(target="a", interval_s=60.0))
+    sweeps.count(beat(target="b", ok=False, interval_s=5.0))
+    assert sweeps.targets("kernel") == (1, 1)
+    now_s = 301.0
+    assert sweeps.targets("kernel") == (1, 0)
+    now_s = 601.0
+    assert sweeps.targets("kernel") == (0, 0)
+
+
+def test_reasons_are_few_whatever_is_rejected() -> None:
+    reasons = Reasons()
+    for number in range(100):
+        reasons.count(f"dcgm:node{number}", f"page{number}:{number}: sample {number} is no number: 'x{number}'")
+    assert reasons.counts == {("dcgm", "sample N is no number: …"): 100}
+    for letter in range(100):
+        reasons.count("dcgm:a", "word " + "abcdefghij"[letter // 10] + "abcdefghij"[letter % 10])
+    assert len(reasons.counts) == MOST + 1
+    assert reasons.counts["dcgm", OTHER] == 100 - (MOST - 1)
 
 
 def test_a_taken_port_is_an_error_where_it_was_asked_for_and_gives_way_where_not(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The spool is a queue that outlives its process."""
 
+import os
 from collections import deque
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -171,3 +172,30 @@ def test_a_running_siblings_folder_is_left_alone(tmp_path: Path) -> None:
     fill(Spool(second.path / "gpu.scrapes.v1", 1 << 20), 3)
     first.close()
     assert SpoolFolder(tmp_path, "dcgm").left_behind == []
+
+
+def test_files_that_are_too_old_are_given_up_and_counted_and_the_rest_is_read(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, 1 << 20, segment_bytes=60)
+    for number in range(6):
+        spool.append(Record(b"k", b"%020d" % number))
+    files = sorted(tmp_path.glob("*.seg"))
+    for path in files[:2]:
+        os.utime(path, (1000.0, 1000.0))
+    held = [number for number, _ in spool.take(1)]
+    spool.expire(2000.0)
+    kept = [int(record.value) for _, record in spool.take(1 << 20)]
+    assert held == [0]
+    assert spool.lost + len(held) + len(kept) == 6
+    assert kept == list(range(6 - len(kept), 6))
+    assert not files[0].exists() and not files[1].exists() and files[2].exists()
+    assert spool.waiting == len(kept)
+
+
+def test_an_old_spool_goes_on_after_everything_in_it_was_given_up(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, 1 << 20)
+    spool.append(Record(b"k", b"old"))
+    os.utime(next(tmp_path.glob("*.seg")), (1000.0, 1000.0))
+    spool.expire(2000.0)
+    spool.append(Record(b"k", b"new"))
+    assert [(number, record.value) for number, record in spool.take(100)] == [(1, b"new")]
+    assert (spool.lost, spool.waiting) == (1, 1)

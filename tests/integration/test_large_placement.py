@@ -14,7 +14,8 @@ from collectors.contract.kafka import KafkaClient
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS
-from collectors.outlet_kafka import KafkaOutlet, connect
+from collectors.outlet_kafka import KafkaOutlet
+from collectors.outlet_producer import connect
 from collectors.settings import CollectorSettings
 from collectors.spool_folder import SpoolFolder
 from infra.kafka.local import running_kafka

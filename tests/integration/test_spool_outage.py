@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 from collectors.contract.kafka import KafkaClient
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.topics import KERNEL_EVENTS, REJECTED
-from collectors.outlet_kafka import KafkaOutlet, connect
+from collectors.outlet_kafka import KafkaOutlet
+from collectors.outlet_producer import connect
 from collectors.settings import CollectorSettings
 from collectors.spool_folder import SpoolFolder
 from infra.kafka.local import Broker, restart, running_kafka, stop
