@@ -189,7 +189,7 @@ class Grid:
                 self._note_form(series)
             column.cells[row] = cell
             canonical = series.counter.canonical if series.counter is not None else None
-            if canonical == "port_speed_id":
+            if canonical in ("port_speed_id", "port_speed_mbps"):
                 facts[row].speed = facts[row].speed or cell
             elif canonical == "port_oper_state":
                 facts[row].state = cell

@@ -16,7 +16,8 @@ Reader = Callable[[Raw], Value]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_SPEED = re.compile(r"SPEED_(\d+)(MB|GB)")
+_SPEED = re.compile(r"(?:SPEED_)?(\d+)([MGT])B?")
+_GBPS = {"M": 0.001, "G": 1.0, "T": 1000.0}
 
 
 class Unreadable(ValueError):
@@ -94,11 +95,13 @@ def reader(counter: Counter | None) -> tuple[Reader, bool]:
 
 
 def gbps(speed: Value) -> float | None:
-    """`SPEED_400GB` -> 400.0; None when the speed is not known."""
+    """`SPEED_400GB`, `400G` or 400000 (Mb/s) -> 400.0; None when the speed is not known."""
+    if isinstance(speed, int | float):
+        return speed / 1000 if speed > 0 else None
     found = _SPEED.fullmatch(speed) if isinstance(speed, str) else None
     if found is None:
         return None
-    return int(found[1]) / (1000 if found[2] == "MB" else 1)
+    return int(found[1]) * _GBPS[found[2]]
 
 
 def _coded(codes: dict[str, int]) -> Reader:

@@ -1,6 +1,7 @@
 """LLDP neighbours -> `Link`: what each port is plugged into."""
 
 from collectors.contract.fabric import Link
+from collectors.fabric.cables import Cables, Heard
 from collectors.fabric.grid import Cell
 from collectors.fabric.reading import text
 from collectors.fabric.series import Series
@@ -13,7 +14,7 @@ class Neighbours:
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._deleted: set[str] = set()
-        self._told: dict[str, tuple[str, str | None]] = {}
+        self._cables = Cables()
 
     @staticmethod
     def owns(path: GnmiPath) -> bool:
@@ -45,35 +46,15 @@ class Neighbours:
 
         One whose neighbour went away is told as down; until the snapshot is `complete`, only where it was deleted.
         """
-        if not self._cells and not self._told:
+        if not self._cells and not self._cables:
             return []
-        seen: dict[str, tuple[str, str | None]] = {}
+        heard: dict[str, Heard] = {}
         for (port, neighbour, leaf), cell in self._cells.items():
             if leaf == "system-name" and cell.value not in (None, ""):
-                seen[port] = (str(cell.value), self._far_port(port, neighbour))
-        gone = {
-            port: far for port, far in self._told.items() if port not in seen and (complete or port in self._deleted)
-        }
-        new = {port: far for port, far in seen.items() if self._told.get(port) != far}
-        self._told = {port: far for port, far in {**self._told, **seen}.items() if port not in gone}
-        self._deleted.clear()
-        return [_link(device, ts_us, cluster, port, far, True) for port, far in new.items()] + [
-            _link(device, ts_us, cluster, port, far, False) for port, far in gone.items()
-        ]
+                heard[port] = (str(cell.value), self._far_port(port, neighbour))
+        gone, self._deleted = self._deleted, set()
+        return self._cables.changes(device, ts_us, cluster, heard, complete=complete, gone=gone)
 
     def _far_port(self, port: str, neighbour: str) -> str | None:
         cell = self._cells.get((port, neighbour, "port-id"))
         return str(cell.value) if cell is not None and cell.value not in (None, "") else None
-
-
-def _link(device: str, ts_us: int, cluster: str, port: str, far: tuple[str, str | None], up: bool) -> Link:
-    return Link(
-        cluster=cluster,
-        ts_us=ts_us,
-        device=device,
-        port=port,
-        far_device=far[0],
-        far_port=far[1],
-        source="lldp",
-        up=up,
-    )

@@ -51,4 +51,5 @@ def test_a_state_becomes_its_code_and_an_unknown_word_is_no_state() -> None:
 
 
 def test_a_speed_identity_becomes_gigabits() -> None:
+    assert [gbps("400G"), gbps("1T"), gbps(400_000), gbps(0)] == [400.0, 1000.0, 400.0, None]
     assert [gbps("SPEED_400GB"), gbps("SPEED_100MB"), gbps("SPEED_UNKNOWN"), gbps(None)] == [400.0, 0.1, None, None]
