@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from collectors.contract.gpu import GpuScrape
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import Finding
@@ -52,6 +53,8 @@ class Bank:
         if topic.compacted:
             return self._tell(topic, message)
         out: list[Finding] = []
+        if isinstance(message, GpuScrape) and message.part:
+            return out  # the whole scrape follows under the same time
         key = topic.key(message)
         ts_us = message.ts_us
         for detector in self._readers.get(topic.name, ()):

@@ -26,6 +26,21 @@ class Gpu(Struct, frozen=True, kw_only=True):
     hpc_job: str | None = None
 
 
+class Entities(Struct, frozen=True, kw_only=True):
+    """Parts of a node other than GPUs, all of one kind. Every list is parallel to `ids`."""
+
+    kind: str
+    """`nvswitch`, `nvlink`, `cpu`, `cpucore`; `node` for what belongs to no part."""
+    ids: list[str]
+    """As the source numbers them: `nvswitch0`, link `3`, CPU `0`, core `17`; the node's name for `node`."""
+    parents: list[str | None] = field(default_factory=list)
+    """What each belongs to: a link to a GPU (uuid) or to a switch, a core to its CPU; None: to the node."""
+    columns: dict[str, list[float | None]] = field(default_factory=dict)
+    """DCGM field id as text -> one value per part; None: could not be read, or not sent for that part."""
+    named: dict[str, list[float | None]] = field(default_factory=dict)
+    """What has no field id, as in `GpuScrape`."""
+
+
 class GpuScrape(Message, frozen=True, kw_only=True):
     """All GPUs of one node at one moment. Columns are parallel to `gpus`."""
 
@@ -40,3 +55,8 @@ class GpuScrape(Message, frozen=True, kw_only=True):
     """Field id, name or part -> why it could not be read."""
     labels: dict[str, str] = field(default_factory=dict)
     """Static text of the node, such as `driver_version`."""
+    entities: list[Entities] = field(default_factory=list)
+    """Switches, links and CPUs of the node, one entry a kind: also where the node shows no GPU."""
+    part: bool = False
+    """A piece of a scrape that was pushed in pieces: its columns have None where the rest has not come. The whole
+    follows under the same time; readers pass a piece over."""

@@ -1,3 +1,5 @@
+import msgspec
+
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.topics import GPU_SCRAPES, JOB_PLACEMENTS
 from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, Incident
@@ -12,6 +14,12 @@ def test_a_message_comes_out_as_finding_incident_and_health_in_this_order() -> N
     pipeline = Pipeline([HotDetector()])
     out = pipeline.feed(GPU_SCRAPES, scrape("n1", T0, [50.0, 95.0]))
     assert [t.name for t, _ in out] == [FINDINGS.name, INCIDENTS.name, NODE_HEALTH.name]
+
+
+def test_a_piece_of_a_scrape_is_passed_over_and_the_whole_of_the_same_time_is_judged() -> None:
+    pipeline, whole = Pipeline([HotDetector()]), scrape("n1", T0, [50.0, 95.0])
+    assert pipeline.feed(GPU_SCRAPES, msgspec.structs.replace(whole, part=True)) == []
+    assert [t.name for t, _ in pipeline.feed(GPU_SCRAPES, whole)] == [FINDINGS.name, INCIDENTS.name, NODE_HEALTH.name]
 
 
 def test_what_comes_out_is_ignored_when_it_comes_in() -> None:

@@ -91,6 +91,11 @@ def test_a_scrape_without_gpus_has_no_rows() -> None:
     assert rows_of(GPU_SCRAPES.name, [gpu_scrape(gpus=[], columns={}, named={}, errors={})]) == {}
 
 
+def test_a_piece_of_a_scrape_has_no_rows_since_the_whole_one_follows() -> None:
+    assert rows_of(GPU_SCRAPES.name, [gpu_scrape(part=True)]) == {}
+    assert len(rows_of(GPU_SCRAPES.name, [gpu_scrape(part=True), gpu_scrape()])["gpu_scrapes"]) == 2
+
+
 def test_columns_that_are_not_parallel_are_told() -> None:
     with pytest.raises(ValueError, match="column 100 has 1 values for 2 rows"):
         rows_of(GPU_SCRAPES.name, [gpu_scrape(columns={"100": [1.0]})])

@@ -110,7 +110,11 @@ GPU_COLUMNS = ("gpu_uuid", "gpu_index", *GPU[2:])
 
 
 def gpu_tables(messages: Sequence[GpuScrape]) -> Tables:
-    """Raises ValueError for a message whose columns are not parallel to its GPUs."""
+    """Raises ValueError for a message whose columns are not parallel to its GPUs.
+
+    Pieces of a scrape make no rows: the whole one follows.
+    """
+    messages = [scrape for scrape in messages if not scrape.part]
     scrapes = _Scrapes()
     for scrape in messages:
         scrapes.add(scrape)
