@@ -104,7 +104,7 @@ class Layout:
     same: list[tuple[int, int]] = field(default_factory=list)
     differ: list[tuple[int, int]] = field(default_factory=list)
 
-    def holds(self, texts: Sequence[bytes]) -> bool:
+    def holds(self, texts: Sequence[bytes] | Sequence[float | None]) -> bool:
         """False: the page must be read anew."""
         if not self.same and not self.differ:
             return True
@@ -121,10 +121,15 @@ class Layout:
 
     def fill_any(self, texts: list[str], ts_us: int, cluster: str) -> list[GpuScrape]:
         """The same, whatever the values are."""
-        numbers = [read_number(text) for text in texts]
+        return self.fill_numbers([read_number(text) for text in texts], ts_us, cluster)
+
+    def fill_numbers(self, numbers: list[float | None], ts_us: int, cluster: str) -> list[GpuScrape]:
+        """The same, from values that were never text; None: could not be read."""
+        if None not in numbers:
+            whole = cast(list[float], numbers)
+            return [_scrape(n, n.columns.fill(whole), n.named.fill(whole), ts_us, cluster) for n in self.nodes]
         return [
-            _scrape(node, node.columns.fill_partly(numbers), node.named.fill_partly(numbers), ts_us, cluster)
-            for node in self.nodes
+            _scrape(n, n.columns.fill_partly(numbers), n.named.fill_partly(numbers), ts_us, cluster) for n in self.nodes
         ]
 
 
