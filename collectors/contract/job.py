@@ -94,24 +94,82 @@ class JobEvent(Message, frozen=True, kw_only=True):
     pid: int | None = None
 
 
-class CollectiveWindow(Message, frozen=True, kw_only=True):
-    """Finished collectives of one communicator, as ranks of one node saw them, column-wise.
+CollectiveSource = Literal[
+    "nccl-inspector", "nccl-inspector-prom", "nccl-ras", "flight-recorder", "nccl-tests", "nccl-log"
+]
 
-    `rank` is the rank inside the communicator. The rank that came last has the *shortest* `exec_us`: it
-    waited for nobody.
+MemberState = Literal["init", "ready", "finalize", "abort", "error", "left", "silent", "dead"]
+"""`ready`: takes part. `error`: NCCL reported one (`CommMember.error`). `left`: its process answers and knows nothing
+of the communicator. `silent`: its process did not answer this time. `dead`: unreachable for a minute, given up."""
+
+OperationState = Literal["scheduled", "started", "completed"]
+
+
+class CommMember(Struct, frozen=True, kw_only=True):
+    """One rank of a communicator: where it runs and how it is, as far as the source tells."""
+
+    rank: int
+    """Inside the communicator."""
+    host: str | None = None
+    """As the source names it: a host name, or with RAS the address of the bootstrap network."""
+    pid: int | None = None
+    gpu: int | None = None
+    """CUDA's index inside the process: `CUDA_VISIBLE_DEVICES` moves it."""
+    nvml: int | None = None
+    """NVML's index on the host."""
+    pci: str | None = None
+    """`domain:bus:device`, lower case."""
+    state: MemberState | None = None
+    error: str | None = None
+
+
+class CollectiveWindow(Message, frozen=True, kw_only=True):
+    """Operations of one communicator, column-wise. What a row is depends on `source`:
+
+    - `nccl-inspector`: one finished operation of one rank. The rank that came last has the *shortest* `exec_us`:
+      it waited for nobody.
+    - `nccl-inspector-prom`: what one GPU did over an interval, by operation and size: the geometric mean of the
+      bandwidth, the mean of the time. Rank, sequence number and communicator are unknown.
+    - `nccl-ras`: how many operations of one kind (`seq`) one rank has *launched*, now. Two polls with equal counts and
+      ranks that differ: a hang, and the ranks with the lowest count are late. All equal: the network, or nobody
+      called. `members` has every rank, those that are gone as well.
+    - `flight-recorder`: one operation that one rank recorded, with its `state`. A rank of 0..comm_size-1 that has no
+      row of a `seq` which others have, did not enter it. All there and `started`: the network.
+    - `nccl-tests`: one size of a benchmark, a mean over ranks and iterations; `variant`: out of place or in place.
+    - `nccl-log`: no rows, only `members`.
+
+    `rank` is the rank inside the communicator, None where a row stands for all or the source does not tell it.
     """
 
     job: str
     node: str
+    """Where the ranks ran; of a source that sees all ranks at once (RAS, nccl-tests), the node that told it."""
+    source: CollectiveSource = "nccl-inspector"
     comm: str
-    """Communicator hash, lower-case hex without `0x` or leading zeros' loss: 16 digits."""
-    comm_size: int
+    """Communicator hash, lower-case hex without `0x` or leading zeros' loss: 16 digits. The flight recorder and
+    nccl-tests do not know it: theirs is `pg:` or `test:` and a hash that is the same on all ranks."""
+    comm_size: int | None
     comm_nodes: int | None = None
     comm_name: str | None = None
+    comm_ranks: str | None = None
+    """The job's ranks in the order of the communicator's: `0-7,16-31/8` (`collectors/contract/ranks.py`)."""
+    job_rank: int | None = None
+    """The job's rank that recorded this, where all rows are of one rank."""
     pid: int | None = None
-    rank: list[int]
-    seq: list[int]
+    gpu_uuid: str | None = None
+    members: list[CommMember] = field(default_factory=list)
+    """A window that is cut into several has them in the first."""
+    dropped: int | None = None
+    """Operations that the source's own buffer lost since it last wrote; 0: none."""
+    last_enqueued: int | None = None
+    """Of the whole process group, as PyTorch counts; None before the first. So are the next two."""
+    last_started: int | None = None
+    last_completed: int | None = None
+    rank: list[int | None]
+    seq: list[int | None]
+    """By communicator and kind of operation (NCCL), or by communicator (PyTorch; sends and receives by themselves)."""
     coll: list[str]
+    """NCCL's names: AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, Send, Recv, ..."""
     bytes: list[int | None] = field(default_factory=list)
     exec_us: list[float | None] = field(default_factory=list)
     algbw_gbs: list[float | None] = field(default_factory=list)
@@ -119,3 +177,18 @@ class CollectiveWindow(Message, frozen=True, kw_only=True):
     timing: list[str | None] = field(default_factory=list)
     peer: list[int | None] = field(default_factory=list)
     """The other end of a Send or Recv; None for collectives."""
+    state: list[OperationState | None] = field(default_factory=list)
+    op_id: list[int | None] = field(default_factory=list)
+    """Counts single operations inside a group that was launched as one."""
+    created_us: list[int | None] = field(default_factory=list)
+    started_us: list[int | None] = field(default_factory=list)
+    """When the recorder *noticed* the start; so too the completion: both may be late, never early."""
+    completed_us: list[int | None] = field(default_factory=list)
+    dtype: list[str | None] = field(default_factory=list)
+    algo: list[str | None] = field(default_factory=list)
+    """Algorithm and protocol, `RING_LL128`."""
+    size_class: list[str | None] = field(default_factory=list)
+    """`4-5GB` in binary units, where only a class of sizes is known."""
+    variant: list[str | None] = field(default_factory=list)
+    wrong: list[float | None] = field(default_factory=list)
+    """Results that a benchmark checked and found wrong."""

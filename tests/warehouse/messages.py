@@ -7,6 +7,7 @@ from collectors.contract.fabric import Link, Port, PortScrape
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import (
     CollectiveWindow,
+    CommMember,
     Coords,
     JobEvent,
     ModelShape,
@@ -145,6 +146,7 @@ def one_of_each() -> list[tuple[Topic[Any], Message]]:
                 seq=[5, 5],
                 coll=["AllReduce", "AllReduce"],
                 exec_us=[10.5, 4.25],
+                members=[CommMember(rank=0, host="n1", pid=7, gpu=0, state="ready")],
             ),
         ),
         (

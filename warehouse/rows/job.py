@@ -1,4 +1,4 @@
-"""Job messages into `rank_steps`, `job_events`, `placements` and `collectives`."""
+"""Job messages into `rank_steps`, `job_events`, `placements`, `collectives` and `comm_members`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,16 @@ from warehouse.rows.arrow import Tables, build, check_parallel, from_rows
 
 STEP = ("step_s", "compute_s", "wait_s", "transfer_s", "data_s", "checkpoint_s", "cpu_s")
 STEP_OPTIONAL = (*STEP, "tokens", "sum_sq_len", "tflops_per_gpu")
-COLLECTIVE_OPTIONAL = ("bytes", "exec_us", "algbw_gbs", "busbw_gbs", "timing", "peer")
+COLLECTIVE_OPTIONAL = {
+    name: name.replace("_us", "_at") if name in ("created_us", "started_us", "completed_us") else name
+    for name in (
+        *("bytes", "exec_us", "algbw_gbs", "busbw_gbs", "timing", "peer", "state", "op_id", "created_us", "started_us"),
+        *("completed_us", "dtype", "algo", "size_class", "variant", "wrong"),
+    )
+}
+"""Column of the message -> column of the table."""
+OF_MEMBERS = ("cluster", "job", "node", "ts", "source", "comm", "comm_size", "comm_name")
+MEMBER = ("rank", "host", "pid", "gpu", "nvml", "pci", "state", "error")
 EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token")
 SHAPE = ("params", "active_params", "layers", "heads", "head_dim", "seq_len", "dtype")
 EVENTS = ("cluster", "job", "attempt", "ts", "topic", "kind", "ranks", "model", *SHAPE, *EVENT)
@@ -53,9 +62,11 @@ def step_tables(messages: Sequence[StepReport]) -> Tables:
 
 
 def collective_tables(messages: Sequence[CollectiveWindow]) -> Tables:
-    """A row a rank and collective. Raises ValueError for columns of unequal length."""
-    same = ("cluster", "job", "node", "comm", "comm_size", "comm_nodes", "comm_name", "pid")
-    columns: dict[str, list[Any]] = {name: [] for name in (*same, "ts", "rank", "seq", "coll", *COLLECTIVE_OPTIONAL)}
+    """A row a rank and collective, and a row a member told. Raises ValueError for columns of unequal length."""
+    of_comm = ("cluster", "job", "node", "comm", "comm_size", "comm_nodes", "comm_name")
+    same = (*of_comm, "pid", "source", "job_rank", "gpu_uuid")
+    own = ("rank", "seq", "coll", *COLLECTIVE_OPTIONAL.values())
+    columns: dict[str, list[Any]] = {name: [] for name in (*same, "ts", *own)}
     for message in messages:
         count = len(message.rank)
         for name in same:
@@ -65,9 +76,19 @@ def collective_tables(messages: Sequence[CollectiveWindow]) -> Tables:
             values = getattr(message, name)
             check_parallel(name, values, count)
             columns[name] += values
-        for name in COLLECTIVE_OPTIONAL:
-            columns[name] += _optional(name, getattr(message, name), count)
-    return {"collectives": build("collectives", columns)} if columns["ts"] else {}
+        for name, column in COLLECTIVE_OPTIONAL.items():
+            columns[column] += _optional(name, getattr(message, name), count)
+    members = [
+        (*(m.cluster, m.job, m.node, m.ts_us, m.source, m.comm, m.comm_size, m.comm_name), *_named(member, MEMBER))
+        for m in messages
+        for member in m.members
+    ]
+    rows = {"collectives": build("collectives", columns)} if columns["ts"] else {}
+    return rows | from_rows("comm_members", (*OF_MEMBERS, *MEMBER), members)
+
+
+def _named(thing: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(getattr(thing, name) for name in names)
 
 
 def _optional(name: str, values: list[Any], count: int) -> list[Any]:

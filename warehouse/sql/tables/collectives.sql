@@ -1,4 +1,6 @@
--- Grain: cluster x job x communicator x rank x sequence number: one finished collective as one rank saw it.
+-- Grain: what one row of a CollectiveWindow is, by source. nccl-inspector: one finished collective as one rank saw it;
+-- nccl-ras: how many collectives (seq) one rank had launched at ts; flight-recorder: one operation that one rank recorded,
+-- finished or not; nccl-inspector-prom and nccl-tests: means, rank and seq NULL. Always say which source you mean.
 -- Never sum bytes or exec_us over ranks: all ranks of a communicator see the same collective.
 -- The rank that came last has the shortest exec_us: it waited for nobody.
 create table if not exists collectives (
@@ -19,5 +21,18 @@ create table if not exists collectives (
     algbw_gbs REAL,
     busbw_gbs REAL,
     timing VARCHAR,
-    peer INTEGER
+    peer INTEGER,
+    source VARCHAR,
+    job_rank INTEGER,
+    gpu_uuid VARCHAR,
+    state VARCHAR,
+    op_id BIGINT,
+    created_at TIMESTAMPTZ,
+    started_at TIMESTAMPTZ,
+    completed_at TIMESTAMPTZ,
+    dtype VARCHAR,
+    algo VARCHAR,
+    size_class VARCHAR,
+    variant VARCHAR,
+    wrong DOUBLE
 )
