@@ -1,7 +1,7 @@
 """Where messages go: standard output here, Kafka in `outlet_kafka`."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from collectors.contract.beat import Beat
@@ -33,6 +33,12 @@ class StdoutOutlet:
         """Print the envelope."""
         self._write_line(write(topic, message))
         self.messages += 1
+
+    async def deliver(self, messages: Sequence[tuple[Topic[Any], Message]]) -> bool:
+        """Print the envelopes."""
+        for topic, message in messages:
+            self.publish(topic, message)
+        return True
 
     def beat(self, beat: Beat) -> None:
         """Say what could not be read."""

@@ -15,6 +15,7 @@ from collectors.contract.beat import Beat, Rejected
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic, encode
 from collectors.contract.topics import COLLECTOR_BEATS, REJECTED
+from collectors.outlet_confirm import Confirmer, Messages
 from collectors.outlet_lane import Lane, LaneLimits, Outcome, Send
 from collectors.outlet_log import limited_logger
 from collectors.outlet_reject import Bad, RejectLimit
@@ -52,8 +53,10 @@ class KafkaOutlet:
         settings: CollectorSettings,
         cluster: str,
         now_s: Callable[[], float] = time.monotonic,
+        make_confirmed: Callable[[], Producer] | None = None,
     ) -> None:
         self._make_producer = make_producer
+        self._confirmer = Confirmer(make_confirmed or make_producer, REFUSED)
         self._producer = make_producer()
         self._folder = folder
         self._limit_bytes = int(settings.spool_mb * 1e6)
@@ -104,6 +107,10 @@ class KafkaOutlet:
                 lane = self.lanes[topic.name] = self._lane(topic.name, self._folder.path / topic.name)
             lane.offer(record)
 
+    async def deliver(self, messages: Messages) -> bool:
+        """As in `Outlet`: over a producer of its own, past the spool."""
+        return await self._confirmer.deliver(messages)
+
     def beat(self, beat: Beat) -> None:
         """Report one sweep, with what was lost since the last beat and what waits on disk."""
         with self._lock:
@@ -153,6 +160,7 @@ class KafkaOutlet:
 
     def close(self, within_s: float = CLOSE_S) -> None:
         """Wait for Kafka a little, put the rest on disk. What was on the wire just then may arrive twice."""
+        self._confirmer.close()
         with self._lock:
             for bad in self._rejects.rest():
                 self._publish_bad(bad)

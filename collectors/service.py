@@ -11,6 +11,7 @@ from collectors.config_file import Configured
 from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_client, kafka_settings
 from collectors.metrics import listen
+from collectors.outlet_confirm import connect_confirmed
 from collectors.outlet_kafka import KafkaOutlet
 from collectors.outlet_log import limited_logger
 from collectors.outlet_producer import connect
@@ -31,7 +32,13 @@ def serve(wanted: list[Configured], metrics_listen: str | None) -> int:
     name = process_name(wanted)
     folder = SpoolFolder(Path(kafka.state) / "spool", name)
     try:
-        outlet = KafkaOutlet(lambda: connect(client, settings, name), folder, settings, kafka.cluster)
+        outlet = KafkaOutlet(
+            lambda: connect(client, settings, name),
+            folder,
+            settings,
+            kafka.cluster,
+            make_confirmed=lambda: connect_confirmed(client, settings, name),
+        )
     except KafkaException as why:
         raise SourceError(f"LOCKSTEP_KAFKA_CONFIG: {why.args[0].str()}") from why
     metrics = listen(outlet, metrics_listen, settings)

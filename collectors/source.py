@@ -1,7 +1,7 @@
 """What a source is: it can be read once into envelopes, or served for as long as the process lives."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,12 @@ class Outlet(Protocol):
 
     def publish(self, topic: Topic[Any], message: Message) -> None:
         """Hand over one message."""
+
+    async def deliver(self, messages: Sequence[tuple[Topic[Any], Message]]) -> bool:
+        """Hand over messages and wait until Kafka has them: for senders that keep what is not acknowledged.
+
+        False: Kafka has not all of them, and nothing here keeps them.
+        """
 
     def beat(self, beat: Beat) -> None:
         """Report one sweep; `lost` and `spooled` are filled in by the outlet."""

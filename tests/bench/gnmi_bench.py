@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,12 @@ class CountingOutlet:
         """Encode."""
         self.bytes += len(topic.encode(message))
         self.scrapes += 1
+
+    async def deliver(self, messages: Sequence[tuple[Topic[Any], Message]]) -> bool:
+        """As `publish`."""
+        for topic, message in messages:
+            self.publish(topic, message)
+        return True
 
     def beat(self, beat: Beat) -> None:
         """Count its samples."""

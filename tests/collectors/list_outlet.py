@@ -1,5 +1,6 @@
 """An outlet that keeps what it is given."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from collectors.contract.beat import Beat
@@ -14,9 +15,16 @@ class ListOutlet:
         self.published: list[tuple[str, Message]] = []
         self.beats: list[Beat] = []
         self.rejected: list[tuple[str, bytes, str]] = []
+        self.away = False
+        """Kafka is away: nothing is delivered."""
 
     def publish(self, topic: Topic[Any], message: Message) -> None:
         self.published.append((topic.name, message))
+
+    async def deliver(self, messages: Sequence[tuple[Topic[Any], Message]]) -> bool:
+        if not self.away:
+            self.published += [(topic.name, message) for topic, message in messages]
+        return not self.away
 
     def beat(self, beat: Beat) -> None:
         self.beats.append(beat)
