@@ -49,6 +49,14 @@ class PortScrape(Message, frozen=True, kw_only=True):
     baseline: bool = False
     """The first values after a (re)connect: nothing may be subtracted across it from a lost stream."""
     errors: dict[str, str] = field(default_factory=dict)
+    port_epochs: list[str] = field(default_factory=list)
+    """Where a device tells of breaks port by port: a restart marker of each port's own counters. Empty: it does not."""
+
+    def epoch_of(self, row: int) -> str:
+        """The restart marker of one port's counters: the device's own and the port's."""
+        if row < len(self.port_epochs) and (own := self.port_epochs[row]):
+            return f"{self.epoch}/{own}"
+        return self.epoch
 
 
 class Link(Message, frozen=True, kw_only=True):

@@ -74,6 +74,7 @@ class Grid:
         self._markers: dict[str, list[Cell]] = {}
         self._told: list[tuple[Value, Value]] = []
         self._ports: list[Port] = []
+        self._breaks: dict[str, str] = {}
         self._columns: dict[str, _Column] = {}
         self._named: dict[str, _Column] = {}
         self._forms: dict[str, CounterForm] = {}
@@ -120,6 +121,7 @@ class Grid:
             named={name: self._values(column) for name, column in self._named.items()},
             baseline=baseline,
             errors=self.errors,
+            port_epochs=self._port_epochs(),
         )
         self.errors = {}
         self.round += 1
@@ -134,6 +136,19 @@ class Grid:
             if known:
                 parts.append(f"{short}:{max(known)}")
         return "/".join(parts)
+
+    def _port_epochs(self) -> list[str]:
+        """Changes for a port whose counters were set anew, where the device tells of ports one by one.
+
+        One that cannot be read now still stands as it was last told.
+        """
+        column = self._columns.get("port_discontinuity_time")
+        if column is None:
+            return []
+        for row, cell in enumerate(column.cells):
+            if cell is not None and cell.value is not None:
+                self._breaks[self._rows[row]] = f"break:{cell.value}"
+        return [self._breaks.get(name, "") for name in self._rows]
 
     def _present_ports(self) -> list[Port]:
         told = [facts.told() for facts in self._facts]

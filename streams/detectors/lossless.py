@@ -74,12 +74,13 @@ class LosslessDropDetector:
                 if i < len(row) and (value := row[i]) is not None and self._applies(state, port, column):
                     values[column.name] = value
             if values:
-                out += self._port(state, scrape, port, values)
+                out += self._port(state, scrape, i, values)
         return out
 
     def _port(
-        self, state: LosslessState, scrape: PortScrape, port: Port, values: Mapping[str, int | float]
+        self, state: LosslessState, scrape: PortScrape, row: int, values: Mapping[str, int | float]
     ) -> list[Finding]:
+        port = scrape.ports[row]
         columns = {name: column for name in values if (column := state.columns[name]) is not None}
         ceilings = {
             name: rate
@@ -91,7 +92,7 @@ class LosslessDropDetector:
             values,
             scrape.ts_us,
             forms=scrape.forms,
-            epoch=scrape.epoch,
+            epoch=scrape.epoch_of(row),
             ceilings_per_s=ceilings,
             baseline=scrape.baseline,
         )
@@ -210,13 +211,17 @@ class LosslessDropDetector:
                 continue
             told = priority_of(name, "pfcwd_state")
             counted = priority_of(name, "pfcwd_storm_detected")
-            for port, value in zip(scrape.ports, row, strict=False):
+            for i, (port, value) in enumerate(zip(scrape.ports, row, strict=False)):
                 if told is not None and value == STORMED:
                     self._storm(state, port.name, told, scrape.ts_us)
                 elif counted is not None:
                     where = f"{port.name}/{name}"
                     past, change = advance(
-                        state.stuck.get(where), value, scrape.ts_us, epoch=scrape.epoch, baseline=scrape.baseline
+                        state.stuck.get(where),
+                        value,
+                        scrape.ts_us,
+                        epoch=scrape.epoch_of(i),
+                        baseline=scrape.baseline,
                     )
                     if past is not None:
                         state.stuck[where] = past

@@ -98,3 +98,31 @@ def test_a_dropped_row_is_gone() -> None:
     put(grid, octets("b"), 2)
     assert grid.drop(lambda series: series.row == "a") == 1
     assert grid.cut("leaf", 1, cluster="c").columns == {"port_rx_bytes": [2]}
+
+
+def test_a_port_whose_counters_broke_has_an_epoch_of_its_own() -> None:
+    table = counter_table("snmp").exact
+    grid = Grid(site=Site())
+    broke = Series("a", "IF-MIB::ifCounterDiscontinuityTime", counter=table["IF-MIB::ifCounterDiscontinuityTime"])
+    put(grid, octets("a"), 1)
+    put(grid, octets("b"), 1)
+    put(grid, broke, 0)
+    before = grid.cut("leaf", 1, cluster="c")
+    put(grid, broke, 5)
+    after = grid.cut("leaf", 2, cluster="c")
+    put(grid, broke, "no number")
+    unread = grid.cut("leaf", 3, cluster="c")
+    assert [[scrape.epoch_of(row) for row in (0, 1)] for scrape in (before, after, unread)] == [
+        ["/break:0", ""],
+        ["/break:5", ""],
+        ["/break:5", ""],
+    ]
+
+
+def test_a_speed_in_megabits_is_the_ports_speed_and_zero_is_not_known() -> None:
+    mbps = counter_table("snmp").exact["IF-MIB::ifHighSpeed"]
+    grid = Grid(site=Site())
+    for row, speed in (("a", 400_000), ("b", 0)):
+        put(grid, Series(row, "IF-MIB::ifHighSpeed", counter=mbps), speed)
+    scrape = grid.cut("leaf", 1, cluster="c")
+    assert [port.speed_gbps for port in scrape.ports] == [400.0, None]

@@ -2,6 +2,8 @@
 
 import pytest
 
+import msgspec
+
 from collectors.contract.fabric import CounterForm, Port, PortScrape
 from streams.contract import Finding, finding_key
 from streams.detector import Tick
@@ -178,6 +180,13 @@ def test_a_drop_over_a_gap_is_still_told() -> None:
 
 def test_nothing_is_claimed_across_a_lost_stream() -> None:
     assert run(scrape(10, {DROP: [0]}), scrape(20, {DROP: [9]}, baseline=True)) == []
+
+
+def test_nothing_is_claimed_of_a_port_whose_own_counters_were_set_anew_and_the_others_stand() -> None:
+    before, after = scrape(10, {DROP: [5, 5]}), scrape(20, {DROP: [9, 9]})
+    before = msgspec.structs.replace(before, port_epochs=["break:0", "break:0"])
+    after = msgspec.structs.replace(after, port_epochs=["break:7", "break:0"])
+    assert [f.subject.port for f in run(before, after)] == ["eth1"]
 
 
 def test_drops_that_go_on_are_one_edge_until_ten_times_as_many() -> None:

@@ -7,7 +7,6 @@ has a row for every other value.
 import csv
 from collections.abc import Sequence
 from functools import cache
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +58,10 @@ class _Scrapes:
 
     def add(self, scrape: PortScrape) -> None:
         count = len(scrape.ports)
-        of_scrape = (scrape.cluster, scrape.device, scrape.ts_us, scrape.epoch, scrape.baseline)
-        cluster, device, ts_us, epoch, baseline = of_scrape
-        self.per_row.extend(repeat((cluster, device, scrape.kind, scrape.node, ts_us, epoch, baseline), count))
+        cluster, device, ts_us, baseline = scrape.cluster, scrape.device, scrape.ts_us, scrape.baseline
+        epochs = [scrape.epoch_of(row) for row in range(count)]
+        of_port = [(cluster, device, ts_us, epoch, baseline) for epoch in epochs]
+        self.per_row.extend((cluster, device, scrape.kind, scrape.node, ts_us, epoch, baseline) for epoch in epochs)
         self.ports += scrape.ports
         by_index: dict[str, dict[str, Sequence[Any]]] = {}
         for counter, values in scrape.columns.items():
@@ -72,19 +72,19 @@ class _Scrapes:
             elif index and base in self.classes.names:
                 by_index.setdefault(index, {})[base] = values
             else:
-                for port, value in zip(scrape.ports, values, strict=True):
-                    self.aside((*of_scrape, port.name, base, index or None, False), value)
+                for port, of, value in zip(scrape.ports, of_port, values, strict=True):
+                    self.aside((*of, port.name, base, index or None, False), value)
         for name, named in scrape.named.items():
             check_parallel(name, named, count)
-            for port, word in zip(scrape.ports, named, strict=True):
-                self.aside((*of_scrape, port.name, name, None, True), word)
+            for port, of, word in zip(scrape.ports, of_port, named, strict=True):
+                self.aside((*of, port.name, name, None, True), word)
         self.wide.count += count
         names = [port.name for port in scrape.ports]
         for index, counters in by_index.items():
             for base, of_index in counters.items():
                 self.classes.put(base, of_index)
-            for part, whole in zip(CLASS, of_scrape, strict=False):
-                self.of_class[part] += [whole] * count
+            for part, values_of in zip(CLASS, zip(*of_port, strict=True), strict=False):
+                self.of_class[part] += values_of
             self.of_class["port"] += names
             self.of_class["index"] += [index] * count
             self.of_class["lossless"] += _lossless(scrape.ports, index)
