@@ -1,4 +1,7 @@
-"""`make bench`: every bench, or those named: `make bench ARGS="dcgm load"`. Prints ratios, no verdicts."""
+"""`make bench`: every bench, or those named: `make bench ARGS="dcgm load"`. Prints ratios, no verdicts.
+
+Options go to the benches named: `make bench ARGS="outage --seconds 600"`.
+"""
 
 import importlib
 import pkgutil
@@ -14,14 +17,15 @@ def names() -> list[str]:
 
 def main(argv: list[str]) -> int:
     """Run benches one after another; a name that is none ends with the list of names."""
-    wanted = argv or names()
+    first = next((n for n, word in enumerate(argv) if word.startswith("-")), len(argv))
+    wanted, options = argv[:first] or names(), argv[first:]
     unknown = sorted(set(wanted) - set(names()))
     if unknown:
         sys.stderr.write(f"no bench {', '.join(unknown)}; there are {', '.join(names())}\n")
         return 2
     for name in wanted:
         print(f"== {name}", flush=True)
-        importlib.import_module(f"tests.bench.{name}_bench").main()
+        importlib.import_module(f"tests.bench.{name}_bench").main(*[options] if options else [])
         print(flush=True)
     return 0
 
