@@ -1,27 +1,10 @@
-"""gNMI's messages, built from our own descriptors in a private pool.
+"""gNMI's messages, built from our own descriptors. `gnmi_lean.proto` is the readable form."""
 
-Nothing clashes with another `gnmi.proto` in the process, and no generated code has to match a protobuf
-version. `gnmi_lean.proto` is the readable form.
-"""
+from collectors import lean_proto
 
-from typing import Any
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
-
-DecodeError = message.DecodeError
+DecodeError = lean_proto.DecodeError
 
 PACKAGE = "gnmi_lean"
-_F = descriptor_pb2.FieldDescriptorProto
-_SCALARS = {
-    "bytes": _F.TYPE_BYTES,
-    "int64": _F.TYPE_INT64,
-    "int32": _F.TYPE_INT32,
-    "uint64": _F.TYPE_UINT64,
-    "uint32": _F.TYPE_UINT32,
-    "bool": _F.TYPE_BOOL,
-    "float": _F.TYPE_FLOAT,
-    "double": _F.TYPE_DOUBLE,
-}
 
 MESSAGES: dict[str, list[str]] = {
     "Key": ["bytes key = 1", "bytes value = 2"],
@@ -79,42 +62,12 @@ MESSAGES: dict[str, list[str]] = {
     ],
     "SubscribeRequest": ["oneof request", "SubscriptionList subscribe = 1", "bytes poll = 3"],
 }
-"""Message -> fields; `oneof NAME` first puts all of its fields into that group."""
 
 
-def descriptors() -> descriptor_pb2.FileDescriptorSet:
-    """The descriptor set of `MESSAGES`."""
-    file = descriptor_pb2.FileDescriptorProto(name="gnmi_lean.proto", package=PACKAGE, syntax="proto3")
-    for name, fields in MESSAGES.items():
-        built = file.message_type.add(name=name)
-        for text in fields:
-            if text.startswith("oneof "):
-                built.oneof_decl.add(name=text.split()[1])
-                continue
-            *label, kind, field, _, number = text.split()
-            added = built.field.add(
-                name=field,
-                number=int(number),
-                label=_F.LABEL_REPEATED if label else _F.LABEL_OPTIONAL,
-                type=_SCALARS.get(kind, _F.TYPE_MESSAGE),
-                type_name=None if kind in _SCALARS else f".{PACKAGE}.{kind}",
-            )
-            if built.oneof_decl:
-                added.oneof_index = 0
-    return descriptor_pb2.FileDescriptorSet(file=[file])
+_classes = lean_proto.classes(PACKAGE, MESSAGES)
 
-
-_pool = descriptor_pool.DescriptorPool()
-for _file in descriptors().file:
-    _pool.AddSerializedFile(_file.SerializeToString())
-
-
-def _class(name: str) -> Any:
-    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
-
-
-Path = _class("Path")
-TypedValue = _class("TypedValue")
-Notification = _class("Notification")
-SubscribeResponse = _class("SubscribeResponse")
-SubscribeRequest = _class("SubscribeRequest")
+Path = _classes["Path"]
+TypedValue = _classes["TypedValue"]
+Notification = _classes["Notification"]
+SubscribeResponse = _classes["SubscribeResponse"]
+SubscribeRequest = _classes["SubscribeRequest"]
