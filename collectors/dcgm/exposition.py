@@ -1,11 +1,32 @@
-"""Prometheus' text form, one line at a time: the slow and right way, used where a page's shape is new."""
+"""Prometheus' text form and OpenMetrics, one line at a time: the slow and right way, where a page's shape is new."""
 
 import re
+from typing import NamedTuple
 
-_SERIES = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*")
+_SERIES = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*", re.DOTALL)
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
-_TIMED = re.compile(r"(\s*[a-zA-Z_:][a-zA-Z0-9_:]*\s*(?:\{.*\})?)\s+(\S+)\s+-?\d+\s*")
+_HEAD = r'[a-zA-Z_:][a-zA-Z0-9_:]*(?:\s*\{(?>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}|(?=\s))'
+_FULL = re.compile(rf"({_HEAD})\s*(\S+)(?:\s+(-?[0-9][0-9.eE+]*))?(?:\s+#\s.*)?")
+"""Name and labels, the value, then perhaps a timestamp and perhaps an exemplar."""
 _ESCAPED = re.compile(r"\\(.)")
+
+
+class Line(NamedTuple):
+    """A line in parts: what stands before the value, the value, the timestamp as it is written."""
+
+    head: str
+    text: str
+    time: str | None = None
+
+
+def read_line(line: str) -> Line:
+    """The parts of a sample's line. Of one that is no sample they are parts of no meaning."""
+    line = line.strip()
+    head, _, text = line.rpartition(" ")
+    if head.endswith("}") and " # " not in line:
+        return Line(head, text)
+    found = _FULL.fullmatch(line)
+    return Line(head, text) if found is None else Line(found[1], found[2], found[3])
 
 
 def read_name(head: str) -> tuple[str, str] | None:
@@ -27,19 +48,22 @@ def read_labels(block: str) -> dict[str, str] | None:
     return labels
 
 
-def untimed(line: str) -> str:
-    """The line without the timestamp that may stand after its value, and without space around it."""
-    line = line.strip()
-    head = line.rpartition(" ")[0]
-    if head.endswith("}"):
-        return line
-    found = _TIMED.fullmatch(line)
-    return line if found is None else f"{found[1]} {found[2]}"
+def read_time_us(text: str, openmetrics: bool) -> int | None:
+    """A timestamp in microseconds: seconds in OpenMetrics, milliseconds in Prometheus' form. None: no time."""
+    try:
+        return int(float(text) * 1e6) if openmetrics else int(text) * 1000
+    except (ValueError, OverflowError):
+        return None
 
 
 def is_sample(line: str) -> bool:
     """Neither blank nor a comment."""
     return bool(line) and not line.isspace() and not line.lstrip().startswith("#")
+
+
+def is_openmetrics(lines: list[str]) -> bool:
+    """OpenMetrics ends with `# EOF`; Prometheus' form knows no such line."""
+    return next((line for line in reversed(lines) if line and not line.isspace()), "").rstrip() == "# EOF"
 
 
 def show_series(name: str, labels: dict[str, str]) -> str:

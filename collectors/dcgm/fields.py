@@ -39,10 +39,30 @@ def fields_by_name() -> dict[str, Field]:
     return out
 
 
+RENAMED = {"DCGM_FI_EXP_CLOCK_THROTTLE_REASONS_COUNT": "DCGM_EXP_CLOCK_EVENTS_COUNT"}
+"""Metrics without a field id that exporters called otherwise (dcgm-exporter #254, #261)."""
+
+
 def field_of(name: str) -> Field | None:
-    """The field that a metric stands for; None: no DCGM field. The old namespace prints names in lower case."""
+    """The field that a metric stands for; None: no DCGM field. The old namespace prints names in lower case.
+
+    OpenMetrics puts `_total` behind the name of each counter.
+    """
     known = fields_by_name()
-    return known.get(name) or (known.get(name.upper()) if name.startswith("dcgm_fi_") else None)
+    found = known.get(name) or (known.get(name.upper()) if name.startswith("dcgm_fi_") else None)
+    if found is None and name.endswith("_total") and name.startswith(_OURS):
+        return field_of(name.removesuffix("_total"))
+    return found
+
+
+def plain_name(name: str) -> str:
+    """The one name of a metric without a field id."""
+    if name.startswith(_OURS):
+        name = name.removesuffix("_total")
+    return RENAMED.get(name, name)
+
+
+_OURS = ("DCGM_", "dcgm_")
 
 
 def _field(row: dict[str, str]) -> Field:

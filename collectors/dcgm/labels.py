@@ -7,24 +7,32 @@ from typing import NamedTuple
 
 _PCI = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?")
 
-HOST = ("Hostname", "hostname", "exported_hostname")
+HOST = ("exported_Hostname", "Hostname", "exported_hostname", "hostname", "node", "kubernetes_node")
 UUID = ("UUID", "uuid", "gpu_uuid")
 MODEL = ("modelName", "model_name")
-NAMESPACE = ("exported_namespace", "namespace", "pod_namespace")
-POD = ("exported_pod", "pod", "pod_name")
-CONTAINER = ("exported_container", "container", "container_name")
+NAMESPACE = ("namespace", "pod_namespace")
+POD = ("pod", "pod_name")
+CONTAINER = ("container", "container_name")
+EXPORTED = ("exported_namespace", "exported_pod", "exported_container")
 """Where Prometheus renamed a clash, `pod` is the exporter's own and `exported_pod` the user of the GPU."""
 
 PARTS = ("nvlink", "nvswitch", "cpu", "cpucore")
 """Labels of entities other than a GPU or a MIG instance."""
 
+_SCRAPER = frozenset({"job", "instance", "endpoint", "service", "node"})
+"""Labels that Prometheus adds to what it reads."""
 _KNOWN = frozenset(
-    {*HOST, *UUID, *MODEL, *NAMESPACE, *POD, *CONTAINER}
+    {*HOST, *UUID, *MODEL, *NAMESPACE, *POD, *CONTAINER, *EXPORTED, *_SCRAPER, *PARTS}
+    | {f"exported_{name}" for name in _SCRAPER}
     | {"gpu", "pci_bus_id", "device", "GPU_I_PROFILE", "GPU_I_ID", "hpc_job", "err_code", "err_msg"}
-    | {"pod_uid", "vgpu", "job", "exported_job", "instance", "endpoint", "service", "prometheus", "cluster"}
+    | {"pod_uid", "vgpu", "prometheus", "prometheus_replica", "cluster"}
 )
-_APART = frozenset({*NAMESPACE, *POD, *CONTAINER, "hpc_job", "err_code", "vgpu", "pod_uid"})
+_APART = frozenset({*NAMESPACE, *POD, *CONTAINER, *EXPORTED, "hpc_job", "err_code", "vgpu", "pod_uid"})
+_NOW = {"throttle_reason": "clock_event"}
 _LOCAL = frozenset({"localhost", "localhost.localdomain", "127.0.0.1", "::1"})
+_EXPORTER_POD = re.compile(r"(?:.*-)?dcgm-exporter(?:-.*)?")
+"""The pod of the exporter, as its chart and the GPU operator call it. Exporters before 3.1.3 show it as their host
+(dcgm-exporter #129), and where Prometheus keeps its own labels it stands as the user of idle GPUs (#27)."""
 
 
 class Use(NamedTuple):
@@ -54,9 +62,17 @@ def first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 
 
 def host_of(labels: Mapping[str, str]) -> str | None:
-    """The node's name. An exporter of a remote engine calls its host `localhost`, which names no node."""
-    host = first(labels, HOST)
-    return None if host in _LOCAL else host
+    """The node's name; None: not told.
+
+    `localhost`, which an exporter of a remote engine prints, names no node, nor does the exporter's pod. A page
+    that came through Prometheus names at least the address of its exporter.
+    """
+    for name in HOST:
+        host = labels.get(name)
+        if host and host not in _LOCAL and not _EXPORTER_POD.fullmatch(host):
+            return host
+    host = labels.get("instance", "").rpartition(":")[0].strip("[]")
+    return None if not host or host in _LOCAL else host
 
 
 def place_of(labels: Mapping[str, str]) -> Place:
@@ -67,15 +83,22 @@ def place_of(labels: Mapping[str, str]) -> Place:
     return Place(first(labels, UUID), int(index) if index.isdecimal() else None, mig)
 
 
-def use_of(labels: Mapping[str, str]) -> Use:
-    """Who uses it."""
-    return Use(first(labels, NAMESPACE), first(labels, POD), first(labels, CONTAINER), labels.get("hpc_job") or None)
+def use_of(labels: Mapping[str, str], renamed: bool = False) -> Use:
+    """Who uses it. `renamed`: the page has `exported_*` labels, so that the plain ones name the exporter."""
+    job = labels.get("hpc_job") or None
+    if renamed or any(labels.get(name) for name in EXPORTED):
+        namespace, pod, container = (labels.get(name) or None for name in EXPORTED)
+        return Use(namespace, pod, container, job)
+    pod = first(labels, POD)
+    if pod is not None and _EXPORTER_POD.fullmatch(pod):
+        return Use(None, None, None, job)
+    return Use(first(labels, NAMESPACE), pod, first(labels, CONTAINER), job)
 
 
 def extra_of(labels: Mapping[str, str]) -> dict[str, str]:
     """What tells two series of one metric and GPU apart beyond all of that."""
     return {
-        name: value
+        _NOW.get(name, name): value
         for name, value in labels.items()
         if name not in _KNOWN and not name.startswith(("DCGM_FI_", "dra_")) and value
     }
@@ -97,19 +120,19 @@ class Labels:
     """What tells the shares of one GPU apart: its users, the error text, and `extra`."""
 
 
-def labels_of(labels: Mapping[str, str]) -> Labels:
-    """Sort the labels of a series by what they say."""
+def labels_of(labels: Mapping[str, str], renamed: bool = False) -> Labels:
+    """Sort the labels of a series by what they say. `renamed`: as in `use_of`."""
     extra = extra_of(labels)
     return Labels(
         host=host_of(labels),
         place=place_of(labels),
-        use=use_of(labels),
+        use=use_of(labels, renamed),
         model=first(labels, MODEL),
         pci=pci_of(labels.get("pci_bus_id")),
         parts={name: labels[name] for name in PARTS if name in labels},
         texts={name: value for name, value in labels.items() if name.startswith("DCGM_FI_")},
         extra=extra,
-        apart={name: value for name, value in labels.items() if value and (name in extra or name in _APART)},
+        apart={**extra, **{name: value for name, value in labels.items() if value and name in _APART}},
     )
 
 

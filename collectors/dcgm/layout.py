@@ -1,12 +1,12 @@
 """The shape of a page: which line is which column and row. Read once, filled at every sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
 
-from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.dcgm.fields import INT32_BLANK, SENTINELS
 
 ABSENT = -1
@@ -80,9 +80,23 @@ def unblank(values: Sequence[float | None], blank_from: float) -> list[float | N
     return [None if v is None or (v >= INT32_BLANK and (v >= blank_from or v in SENTINELS)) else v for v in values]
 
 
+Fill = Callable[[Filler], dict[str, list[float | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityLayout:
+    """The parts of one kind, as in `Entities`."""
+
+    kind: str
+    ids: list[str]
+    parents: list[str | None]
+    columns: Filler
+    named: Filler
+
+
 @dataclass(frozen=True, slots=True)
 class NodeLayout:
-    """One message of the page."""
+    """One message of the page. `ts_us`: the time that the page itself tells; None: it does not."""
 
     node: str
     gpus: list[Gpu]
@@ -90,6 +104,8 @@ class NodeLayout:
     named: Filler
     labels: dict[str, str]
     errors: dict[str, str]
+    entities: list[EntityLayout]
+    ts_us: int | None
 
 
 @dataclass(slots=True)
@@ -115,9 +131,7 @@ class Layout:
         numbers = read_numbers(joined, len(self.lines))
         if numbers is None:
             return None
-        return [
-            _scrape(node, node.columns.fill(numbers), node.named.fill(numbers), ts_us, cluster) for node in self.nodes
-        ]
+        return [_scrape(node, lambda filler: filler.fill(numbers), ts_us, cluster) for node in self.nodes]
 
     def fill_any(self, texts: list[str], ts_us: int, cluster: str) -> list[GpuScrape]:
         """The same, whatever the values are."""
@@ -127,28 +141,24 @@ class Layout:
         """The same, from values that were never text; None: could not be read."""
         if None not in numbers:
             whole = cast(list[float], numbers)
-            return [_scrape(n, n.columns.fill(whole), n.named.fill(whole), ts_us, cluster) for n in self.nodes]
-        return [
-            _scrape(n, n.columns.fill_partly(numbers), n.named.fill_partly(numbers), ts_us, cluster) for n in self.nodes
-        ]
+            return [_scrape(node, lambda filler: filler.fill(whole), ts_us, cluster) for node in self.nodes]
+        return [_scrape(node, lambda filler: filler.fill_partly(numbers), ts_us, cluster) for node in self.nodes]
 
 
-def _scrape(
-    node: NodeLayout,
-    columns: dict[str, list[float | None]],
-    named: dict[str, list[float | None]],
-    ts_us: int,
-    cluster: str,
-) -> GpuScrape:
+def _scrape(node: NodeLayout, fill: Fill, ts_us: int, cluster: str) -> GpuScrape:
     return GpuScrape(
         cluster=cluster,
-        ts_us=ts_us,
+        ts_us=ts_us if node.ts_us is None else node.ts_us,
         node=node.node,
         gpus=node.gpus,
-        columns=columns,
-        named=named,
+        columns=fill(node.columns),
+        named=fill(node.named),
         labels=node.labels,
         errors=node.errors,
+        entities=[
+            Entities(kind=e.kind, ids=e.ids, parents=e.parents, columns=fill(e.columns), named=fill(e.named))
+            for e in node.entities
+        ],
     )
 
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from collectors.contract.gpu import GpuScrape
 from collectors.dcgm.build import BadLine, build
-from collectors.dcgm.exposition import is_sample, untimed
+from collectors.dcgm.exposition import is_sample, read_line
 from collectors.dcgm.layout import Layout, is_number
 
 
@@ -43,6 +43,8 @@ class Shape:
 
     def values(self, page: bytes) -> bytes | None:
         """The page's values parted by commas, with their line ends; None: its shape is another."""
+        if not page.endswith(b"\n"):
+            return None
         rest = list(map(bytes.removeprefix, BytesIO(page), self._heads))
         if len(rest) != self._count or any(self._pick_others(rest)):
             return None
@@ -82,16 +84,22 @@ class PageReader:
 
     def _read_anew(self, page: bytes, ts_us: int) -> Parsed:
         lines = page.decode("utf-8", "backslashreplace").split("\n")
-        plain = [untimed(line) if is_sample(line) else line for line in lines]
-        parts = [line.rpartition(" ") for line in plain]
-        texts = [part[2] for part in parts]
-        layout, bad = build([part[0] for part in parts], texts, self._default_node)
-        values = [texts[number] for number in layout.lines]
+        cut = _cut(lines.pop())
+        parts = {number: read_line(line) for number, line in enumerate(lines) if is_sample(line)}
+        layout, bad = build(lines, parts, self._default_node)
+        texts = [parts[number].text for number in layout.lines]
         bad += [
-            BadLine(plain[number], "not a number")
-            for number, text in zip(layout.lines, values, strict=True)
+            BadLine(lines[number].strip(), "not a number")
+            for number, text in zip(layout.lines, texts, strict=True)
             if not is_number(text)
         ]
-        # A page with bad lines or timestamps is read in full each time.
-        self._shape = Shape(page, layout) if plain == lines and not bad and layout.lines else None
-        return Parsed(layout.fill_any(values, ts_us, self._cluster), len(values), bad)
+        bad += cut
+        # A page with bad lines, timestamps or exemplars is read in full each time.
+        plain = all(f"{part.head} {part.text}" == lines[number] for number, part in parts.items())
+        self._shape = Shape(page, layout) if plain and not bad and layout.lines else None
+        return Parsed(layout.fill_any(texts, ts_us, self._cluster), len(texts), bad)
+
+
+def _cut(rest: str) -> list[BadLine]:
+    """What stands after the last line end: a sample there may have lost digits, so it is none."""
+    return [BadLine(rest.strip(), "cut off: no line end")] if is_sample(rest) else []

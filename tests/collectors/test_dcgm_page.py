@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.dcgm.exposition import is_sample
 from collectors.dcgm.page import PageReader, Parsed
 
@@ -203,23 +203,42 @@ def test_windowed_counts_keep_what_tells_them_apart() -> None:
     }
 
 
-def test_links_stand_beside_their_gpu_and_switches_and_cpus_in_the_first_row() -> None:
-    page = 'DCGM_FI_DEV_NVLINK_TX_BYTES{nvlink="3",gpu="1",Hostname="node-a"} 5\n'
-    page += 'DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch0",Hostname="node-a"} 40\n'
-    page += 'DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0",Hostname="node-a"} 0.5\n'
+def test_links_switches_and_cpus_are_entities_with_field_ids() -> None:
+    page = (
+        'DCGM_FI_DEV_NVLINK_TX_BYTES{nvlink="3",gpu="1",Hostname="node-a"} 5\n'
+        'DCGM_FI_DEV_NVSWITCH_LINK_FLIT_ERRORS{nvlink="3",nvswitch="nvswitch0",Hostname="node-a"} 6\n'
+        'DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch0",Hostname="node-a"} 40\n'
+        'DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch1",Hostname="node-a"} 41\n'
+        'DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT{cpu="0",Hostname="node-a"} 101.5\n'
+        'DCGM_FI_DEV_CPU_UTIL_TOTAL{cpucore="17",cpu="0",Hostname="node-a"} 0.5\n'
+        'exporter_up{Hostname="node-a"} 1\n'
+    )
     page += line("DCGM_FI_DEV_GPU_TEMP", 50, 0) + line("DCGM_FI_DEV_GPU_TEMP", 51, 1)
     scrape = one(page)
-    assert scrape.columns == {"150": [50.0, 51.0]}
-    assert scrape.named == {
-        'DCGM_FI_DEV_NVLINK_TX_BYTES{nvlink="3"}': [None, 5.0],
-        'DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch0"}': [40.0, None],
-        'DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0"}': [0.5, None],
+    assert (scrape.columns, scrape.named) == ({"150": [50.0, 51.0]}, {})
+    assert {entities.kind: entities for entities in scrape.entities} == {
+        "nvlink": Entities(
+            kind="nvlink",
+            ids=["3", "3"],
+            parents=[UUID + "1", "nvswitch0"],
+            columns={"786": [None, 6.0]},
+            named={"DCGM_FI_DEV_NVLINK_TX_BYTES": [5.0, None]},
+        ),
+        "nvswitch": Entities(
+            kind="nvswitch", ids=["nvswitch0", "nvswitch1"], parents=[None, None], columns={"858": [40.0, 41.0]}
+        ),
+        "cpu": Entities(kind="cpu", ids=["0"], parents=[None], columns={"1130": [101.5]}),
+        "cpucore": Entities(kind="cpucore", ids=["17"], parents=["0"], columns={"1100": [0.5]}),
+        "node": Entities(kind="node", ids=["node-a"], parents=[None], named={"exporter_up": [1.0]}),
     }
 
 
-def test_a_page_without_gpus_says_so() -> None:
-    scrape = one('DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0",Hostname="node-a"} 0.5\n')
+def test_a_page_without_gpus_keeps_its_switches_and_cpus_and_says_so() -> None:
+    labels = 'Hostname="node-a",DCGM_FI_DRIVER_VERSION="570"'
+    scrape = one(f'DCGM_FI_DEV_CPU_TEMP_CURRENT{{cpu="0",{labels}}} 60\n')
     assert (scrape.gpus, scrape.errors) == ([], {"gpus": "the page names no GPU"})
+    assert scrape.entities == [Entities(kind="cpu", ids=["0"], parents=[None], columns={"1110": [60.0]})]
+    assert scrape.labels == {"driver_version": "570"}
 
 
 def test_text_that_differs_between_gpus_carries_the_uuid() -> None:
@@ -241,7 +260,9 @@ def test_timestamps_and_odd_space_are_understood() -> None:
     page = 'DCGM_FI_DEV_GPU_TEMP{ gpu="0", UUID="GPU-0", } 50 1700000000000\r\n\r\n  \nup 1 1700000000000\n'
     parsed = read(page)
     assert parsed.bad == []
-    assert (parsed.scrapes[0].columns, parsed.scrapes[0].named) == ({"150": [50.0]}, {"up": [1.0]})
+    (scrape,) = parsed.scrapes
+    assert (scrape.columns, scrape.entities[0].named) == ({"150": [50.0]}, {"up": [1.0]})
+    assert scrape.ts_us == 1_700_000_000_000_000
 
 
 def test_a_bad_line_costs_itself_alone() -> None:
