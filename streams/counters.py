@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from collectors.contract.fabric import CounterForm
+from collectors.contract.fabric import CounterForm, PortScrape
 
 PLAIN = CounterForm()
 WRAPS_AT = 32
@@ -46,6 +46,14 @@ class Change(Struct, frozen=True):
     """The window is stretched over missing samples; the delta is whole."""
     blind: bool = False
     """The counter stands at its end and cannot say more: a fault of the telemetry, not a loss."""
+
+
+def stands_at(scrape: PortScrape, name: str, row: int) -> int | float | None:
+    """What a counter of one port stands at, its end included, which `advance` knows; None: it was not read."""
+    for column in (scrape.columns.get(name), scrape.saturated.get(name)):
+        if column is not None and row < len(column) and column[row] is not None:
+            return column[row]
+    return None
 
 
 def advance(

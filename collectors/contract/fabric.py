@@ -51,6 +51,11 @@ class PortScrape(Message, frozen=True, kw_only=True):
     errors: dict[str, str] = field(default_factory=dict)
     port_epochs: list[str] = field(default_factory=list)
     """Where a device tells of breaks port by port: a restart marker of each port's own counters. Empty: it does not."""
+    saturated: dict[str, list[int | float | None]] = field(default_factory=dict)
+    """Counters that stopped at their end: at least so many, at the ports that stand there; None elsewhere.
+
+    The column has None at those ports: a number that cannot grow is no count.
+    """
 
     def epoch_of(self, row: int) -> str:
         """The restart marker of one port's counters: the device's own and the port's."""

@@ -14,7 +14,7 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Finding
-from streams.counters import Change, advance, advance_group, line_rate_per_s
+from streams.counters import Change, advance, advance_group, line_rate_per_s, stands_at
 from streams.detector import Tick
 from streams.detectors.lossless_counters import LossColumn, loss_column, priority_of
 from streams.detectors.lossless_findings import NAME, blind, dropped, place
@@ -70,8 +70,8 @@ class LosslessDropDetector:
         for i, port in enumerate(scrape.ports):
             values = {}
             for column in judged:
-                row = scrape.columns[column.name]
-                if i < len(row) and (value := row[i]) is not None and self._applies(state, port, column):
+                value = stands_at(scrape, column.name, i)
+                if value is not None and self._applies(state, port, column):
                     values[column.name] = value
             if values:
                 out += self._port(state, scrape, i, values)

@@ -1,8 +1,8 @@
 """Drops in a lossless class: what fires, what does not, when it is over."""
 
-import pytest
-
 import msgspec
+import pytest
+from msgspec import structs
 
 from collectors.contract.fabric import CounterForm, Port, PortScrape
 from streams.contract import Finding, finding_key
@@ -210,6 +210,19 @@ def test_a_saturated_counter_is_told_and_is_no_drop() -> None:
     assert [(f.state, f.cause, f.severity) for f in found] == [
         ("opened", "counter_blind", "info"),
         ("cleared", "counter_blind", "info"),
+    ]
+
+
+def test_a_counter_told_as_saturated_is_blind_and_counts_again_after_a_clear() -> None:
+    forms = {"ib_tx_discard_packets": CounterForm(kind="saturating_counter", bits=16)}
+    rows: list[Row] = [{"ib_tx_discard_packets": [v]} for v in (65000, None, None, 0, 3)]
+    scrapes = [scrape(10 * i, row, forms=forms, link_layer="infiniband") for i, row in enumerate(rows, 1)]
+    scrapes[1:3] = [structs.replace(s, saturated={"ib_tx_discard_packets": [65535]}) for s in scrapes[1:3]]
+    found = run(*scrapes)
+    assert [(f.state, f.cause) for f in found] == [
+        ("opened", "counter_blind"),
+        ("cleared", "counter_blind"),
+        ("opened", "lossless_drop"),
     ]
 
 

@@ -72,6 +72,22 @@ def test_a_counter_value_that_its_column_cannot_hold_stands_in_the_long_table(od
     assert shown(tables, "port_fields", "port", "counter", "value") == [("Ethernet0", "port_rx_bytes", float(odd))]
 
 
+def test_a_counter_at_its_end_is_unread_in_its_column_and_kept_beside() -> None:
+    ends = {
+        "columns": {"ib_link_down_events": [None, 3]},
+        "saturated": {"ib_link_down_events": [255, None]},
+        "named": {},
+    }
+    tables = rows_of(FABRIC_SCRAPES.name, [port_scrape(**ends)])
+    assert shown(tables, "port_scrapes", "ib_link_down_events", "unread") == [
+        (None, ["ib_link_down_events"]),
+        (3, None),
+    ]
+    assert shown(tables, "port_fields", "port", "counter", "count") == [
+        ("Ethernet0", "saturated:ib_link_down_events", 255)
+    ]
+
+
 def test_counters_of_one_priority_share_a_row_and_those_of_another_scrape_do_not() -> None:
     first = port_scrape(columns={"pfc_rx_frames.3": [1, 2], "pfc_tx_frames.3": [3, 4.5], "pfc_rx_frames.4": [5, 6]})
     second = port_scrape(T0 + 1, columns={"pfc_tx_frames.3": [7, 8]})

@@ -78,6 +78,11 @@ class _Scrapes:
             check_parallel(name, named, count)
             for port, of, word in zip(scrape.ports, of_port, named, strict=True):
                 self.aside((*of, port.name, name, None, True), word)
+        for name, ends in scrape.saturated.items():
+            check_parallel(name, ends, count)
+            for port, of, end in zip(scrape.ports, of_port, ends, strict=True):
+                if end is not None:
+                    self.aside((*of, port.name, f"saturated:{name}", None, True), end)
         self.wide.count += count
         names = [port.name for port in scrape.ports]
         for index, counters in by_index.items():
