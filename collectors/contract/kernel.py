@@ -5,7 +5,20 @@ from typing import Literal
 from collectors.contract.message import Message
 
 KernelKind = Literal[
-    "xid", "sxid", "gpu_lost", "link_down", "link_up", "oom", "mce", "aer", "firmware", "suppressed", "gap"
+    "xid",
+    "sxid",
+    "gpu_lost",
+    "link_down",
+    "link_up",
+    "transceiver",
+    "firmware",
+    "oom",
+    "mce",
+    "aer",
+    "hung_task",
+    "storage",
+    "suppressed",
+    "gap",
 ]
 
 

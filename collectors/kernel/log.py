@@ -21,7 +21,8 @@ REMEMBERED = 4096
 
 _WORTH_READING = re.compile(
     r"Xid \(|NVRM: |[Ll]ink (?:is )?(?:[Uu]p|[Dd]own)|Killed process|no killable|Hardware Error|EDAC |[Kk]illing |"
-    r"AER: |aer_status|DPC: |mlx5_core|bnxt_en|suppressed"
+    r"AER: |aer_status|DPC: |mlx5_core|bnxt_en|suppressed|blocked |soft lockup|transmit queue|server |"
+    r" error|nvme nvme|XFS \("
 )
 
 

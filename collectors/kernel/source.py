@@ -3,11 +3,12 @@
 import argparse
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 
 if TYPE_CHECKING:
     from collectors.kernel.intake import Intake
@@ -33,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="PCI address and GPU UUID a line, or the driver's folder (default for this host's log: "
         "/proc/driver/nvidia/gpus)",
     )
+    parser.add_argument(
+        "--zone",
+        type=_zone,
+        metavar="ZONE",
+        help="time zone of stamps that name none, such as Europe/Berlin or UTC (default: this machine's)",
+    )
 
 
 def once(args: argparse.Namespace, outlet: Outlet) -> int:
@@ -52,6 +59,22 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
         intake = _intake(args, outlet, "journal")
         readers.read_journal(intake)
     return intake.events
+
+
+def check(args: argparse.Namespace) -> Iterator[Sight]:
+    """Whether the log can be read, what is in it, and whether its GPUs can be named."""
+    from collectors.kernel.looking import look
+
+    where = args.file or "this host's log"
+    try:
+        found = look(lambda outlet: once(args, outlet))
+    except SourceError as why:
+        yield Sight(where, False, "nothing", str(why), "run where the log can be read, or name it with --file")
+        return
+    yield Sight(where, True, found.sees)
+    if found.nameless:
+        lacks = f"the GPU's UUID in {found.nameless} events"
+        yield Sight(where, False, found.sees, lacks, "give --gpu-map, from nvidia-smi of that node")
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
@@ -100,6 +123,7 @@ def _intake(args: argparse.Namespace, outlet: Outlet, target: str) -> "Intake":
         now_us=now_us,
         boot_us=lambda: booted_us,
         gpu_uuid=gpu_uuid,
+        zone=args.zone,
     )
     return Intake(log, outlet, target, cluster, node)
 
@@ -107,6 +131,15 @@ def _intake(args: argparse.Namespace, outlet: Outlet, target: str) -> "Intake":
 def now_us() -> int:
     """Unix microseconds."""
     return time.time_ns() // 1000
+
+
+def _zone(name: str) -> tzinfo:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as why:
+        raise argparse.ArgumentTypeError(f"{name!r} is no time zone; write one such as Europe/Berlin or UTC") from why
 
 
 def _origin(wanted: str) -> str:

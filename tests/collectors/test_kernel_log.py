@@ -9,6 +9,7 @@ from collectors.contract.kernel import KernelEvent
 from collectors.kernel.fact import UnreadableLine
 from collectors.kernel.line import LogLine, read_line
 from collectors.kernel.log import KernelLog
+from tests.collectors.test_kernel_messages import HOST
 
 CAPTURE = Path(__file__).parents[3] / "shared" / "captures" / "kernel" / "dmesg_xid_119.log"
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
@@ -158,3 +159,8 @@ def test_a_recorded_log_gives_each_xid_and_nothing_else() -> None:
     ]
     assert [e.ts_us // 1_000_000 - found[0].ts_us // 1_000_000 for e in found] == [0, 6, 12, 174, 355]
     assert {e.gpu_uuid for e in found} == {"GPU-00000000-0000-4000-8000-000000000004"}
+
+
+def test_every_message_that_is_known_gets_past_the_first_look() -> None:
+    for text, kind, *_ in HOST:
+        assert [event.kind for event in events("2025-12-31T16:24:18Z gpu-7 kernel: " + text)] == [kind], text

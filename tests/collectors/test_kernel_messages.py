@@ -184,6 +184,35 @@ HOST = [
         None,
     ),
     ("bnxt_en 0000:01:00.0 eno1: Firmware heartbeat stopped", "firmware", "0000:01:00", "eno1"),
+    (
+        "mlx5_core 0000:0c:00.0: mlx5_pcie_event:301:(pid 8): Detected insufficient power on the PCIe slot (27W).",
+        "firmware",
+        "0000:0c:00",
+        None,
+    ),
+    ("NETDEV WATCHDOG: ens1np0 (mlx5_core): transmit queue 14 timed out", "firmware", None, "ens1np0"),
+    (
+        "NETDEV WATCHDOG: CPU: 3: ens1np0 (mlx5_core): transmit queue 14 timed out 5015 ms",
+        "firmware",
+        None,
+        "ens1np0",
+    ),
+    ("mlx5_core 0000:0c:00.1: Port module event: module 1, Cable unplugged", "transceiver", "0000:0c:00", None),
+    (
+        "mlx5_core 0000:0c:00.1: Port module event[error]: module 1, Cable error, High Temperature",
+        "transceiver",
+        "0000:0c:00",
+        None,
+    ),
+    ("INFO: task pt_main_thread:4242 blocked for more than 122 seconds.", "hung_task", None, None),
+    ("watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [python3:4242]", "hung_task", None, None),
+    ("nfs: server filer7 not responding, still trying", "storage", None, "filer7"),
+    ("blk_update_request: I/O error, dev nvme0n1, sector 123456 op 0x0:(READ) flags 0x0", "storage", None, "nvme0n1"),
+    ("critical medium error, dev sda, sector 5 op 0x0:(READ)", "storage", None, "sda"),
+    ("nvme nvme2: I/O 12 QID 3 timeout, reset controller", "storage", None, "nvme2"),
+    ("nvme nvme2: I/O tag 12 (100c) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting", "storage", None, "nvme2"),
+    ("EXT4-fs error (device dm-0): ext4_find_entry:1455: inode #2: reading directory", "storage", None, "dm-0"),
+    ("XFS (nvme1n1): Metadata corruption detected at xfs_agf_verify", "storage", None, "nvme1n1"),
     ("net_ratelimit: 12 callbacks suppressed", "suppressed", None, "net_ratelimit"),
 ]
 
@@ -206,6 +235,10 @@ def test_the_host_is_read(text: str, kind: str, pci: str | None, device: str | N
         "oom_reaper: reaped process 4242 (python3), now anon-rss:0kB",
         "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
         "mlx5_core 0000:0c:00.0: firmware version: 28.39.1002",
+        "mlx5_core 0000:0b:00.0: Port module event: module 0, Cable plugged",
+        "nfs: server filer7 OK",
+        "EXT4-fs (dm-0): mounted filesystem with ordered data mode",
+        "nvme nvme0: 16/0/0 default/read/poll queues",
         "mce: CPU supports 32 MCE banks",
         "pci 0000:00:1c.0: AER: enabled with IRQ 120",
         "docker0: port 1(veth1) entered disabled state",
@@ -219,3 +252,9 @@ def test_a_killed_process_is_named() -> None:
     text = "Out of memory: Killed process 1234 (my (odd) name) total-vm:8kB, anon-rss:4kB"
     facts = [fact for read in HOST_READERS if (fact := read(text)) is not None]
     assert [(f.pid, f.process) for f in facts] == [(1234, "my (odd) name")]
+
+
+def test_a_task_that_hangs_is_named() -> None:
+    text = "INFO: task ray::Worker:x:4242 blocked for more than 120 seconds."
+    facts = [fact for read in HOST_READERS if (fact := read(text)) is not None]
+    assert [(f.pid, f.process) for f in facts] == [(4242, "ray::Worker:x")]

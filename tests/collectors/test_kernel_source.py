@@ -251,3 +251,33 @@ def test_a_journal_that_ends_says_why(journal: Path) -> None:
         asyncio.run(source.serve(options("--from", "journal"), ListOutlet()))
     with pytest.raises(SourceError, match="No journal files were found"):
         source.once(options("--from", "journal"), ListOutlet())
+
+
+def test_a_check_counts_what_a_log_holds_and_says_what_names_its_gpus(state: Path) -> None:
+    file = state / "kern.log"
+    file.write_text(
+        "2026-01-02T10:00:00+00:00 n kernel: NVRM: Xid (PCI:0000:18:00): 94, pid=1, Contained\n"
+        "2026-01-02T10:00:01+00:00 n kernel: NVRM: Xid (PCI:0000\n"
+    )
+    sights = list(source.check(options("--file", str(file))))
+    assert [(sight.ok, sight.sees, sight.lacks) for sight in sights] == [
+        (True, "1 xid; 1 lines in no known form", ""),
+        (False, "1 xid; 1 lines in no known form", "the GPU's UUID in 1 events"),
+    ]
+    (absent,) = source.check(options("--file", str(state / "none")))
+    assert (absent.ok, "No such file" in absent.lacks) == (False, True)
+
+
+def test_a_stamp_without_a_zone_is_in_the_named_one(state: Path) -> None:
+    file = state / "messages"
+    file.write_text("[Fri Jan  2 10:00:00 2026] NVRM: Xid (PCI:0000:18:00): 94, pid=1, Contained\n")
+    outlet = ListOutlet()
+    source.once(options("--file", str(file), "--zone", "Asia/Tokyo"), outlet)
+    (event,) = outlet.of(KERNEL_EVENTS)
+    assert event.ts_us == 1767315600000000
+
+
+def test_a_zone_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options("--zone", "Mars/Olympus")
+    assert "'Mars/Olympus' is no time zone" in capsys.readouterr().err
