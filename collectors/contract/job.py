@@ -70,7 +70,8 @@ class ModelShape(Struct, frozen=True, kw_only=True):
     name: str | None = None
 
 
-JobEventKind = Literal["placed", "started", "checkpoint", "restarted", "ended", "heartbeat"]
+JobEventKind = Literal["placed", "started", "checkpoint", "restarted", "ended", "heartbeat", "note"]
+"""`note`: what a framework says of the job by itself; `state` is what it is about, `reason` its words."""
 
 
 class JobEvent(Message, frozen=True, kw_only=True):
@@ -158,7 +159,7 @@ class CollectiveWindow(Message, frozen=True, kw_only=True):
     pid: int | None = None
     gpu_uuid: str | None = None
     members: list[CommMember] = field(default_factory=list)
-    """A window that is cut into several has them in the first."""
+    """Of a long list, each piece of the window has a part."""
     dropped: int | None = None
     """Operations that the source's own buffer lost since it last wrote; 0: none."""
     last_enqueued: int | None = None

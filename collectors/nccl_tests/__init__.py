@@ -1,0 +1,1 @@
+"""Results of nccl-tests, NVIDIA's benchmark of collectives."""
