@@ -8,8 +8,8 @@ from collectors.dcgm.fields import field_of
 from collectors.dcgm.labels import Labels, Place, Use
 from collectors.dcgm.layout import ABSENT, Column, EntityLayout, Filler, NodeLayout
 
-KINDS = ("nvlink", "nvswitch", "cpucore", "cpu")
-"""Kinds of parts by the label that names one; of several labels the first tells the kind."""
+LABELS = ("nvlink", "nvswitch", "cpucore", "cpu")
+"""Labels that name a part; of several the first tells which."""
 
 
 @dataclass(slots=True)
@@ -95,15 +95,16 @@ class NodeTables:
 
     def _part(self, labels: Labels, place: Place) -> tuple[Table, int]:
         parts = labels.parts
-        kind = next((kind for kind in KINDS if kind in parts), "node")
-        parent: str | None = None
-        if kind == "nvlink":
-            has_gpu = place.uuid is not None or place.gpu is not None
-            parent = _Row(0, place).uuid(self.name) if has_gpu else parts.get("nvswitch")
-        elif kind == "cpucore":
+        label = next((label for label in LABELS if label in parts), None)
+        kind, parent = label or "node", None
+        if label == "nvlink" and (place.uuid is not None or place.gpu is not None):
+            parent = _Row(0, place).uuid(self.name)
+        elif label == "nvlink" and "nvswitch" in parts:
+            kind, parent = "nvswitch_link", parts["nvswitch"]
+        elif label == "cpucore":
             parent = parts.get("cpu")
         group = self._groups.setdefault(kind, _Group())
-        key = (parent, parts.get(kind, self.name))
+        key = (parent, self.name if label is None else parts[label])
         return group.table, group.rows.setdefault(key, len(group.rows))
 
     def done(self) -> NodeLayout:

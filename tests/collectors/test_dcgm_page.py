@@ -219,11 +219,11 @@ def test_links_switches_and_cpus_are_entities_with_field_ids() -> None:
     assert {entities.kind: entities for entities in scrape.entities} == {
         "nvlink": Entities(
             kind="nvlink",
-            ids=["3", "3"],
-            parents=[UUID + "1", "nvswitch0"],
-            columns={"786": [None, 6.0]},
-            named={"DCGM_FI_DEV_NVLINK_TX_BYTES": [5.0, None]},
+            ids=["3"],
+            parents=[UUID + "1"],
+            named={"DCGM_FI_DEV_NVLINK_TX_BYTES": [5.0]},
         ),
+        "nvswitch_link": Entities(kind="nvswitch_link", ids=["3"], parents=["nvswitch0"], columns={"786": [6.0]}),
         "nvswitch": Entities(
             kind="nvswitch", ids=["nvswitch0", "nvswitch1"], parents=[None, None], columns={"858": [40.0, 41.0]}
         ),

@@ -5,7 +5,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from collectors.contract.gpu import Gpu
+from collectors.contract.gpu import Entities, Gpu
 from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS
 from tests.warehouse.messages import T0, gpu_scrape, job_placed, one_of_each, port_scrape
 from warehouse.loader import UnfitMessage, write
@@ -32,6 +32,22 @@ def test_a_gpu_field_with_a_column_goes_there_and_one_without_becomes_rows() -> 
         ("GPU-b", None, "my_metric", None),
     ]
     assert shown(tables, "scrape_errors", "subject", "part", "why") == [("n1", "1004", "not supported")]
+
+
+def test_switches_links_and_cpus_become_rows_that_name_their_place() -> None:
+    entities = [
+        Entities(kind="nvlink", ids=["3"], parents=["GPU-a"], columns={"1525": [None]}),
+        Entities(kind="nvswitch_link", ids=["3"], parents=["nvswitch0"], columns={"786": [6.0]}),
+        Entities(kind="cpu", ids=["0"], named={"watts": [9.0]}),
+    ]
+    scrape = gpu_scrape(gpus=[Gpu(uuid="GPU-a")], columns={}, named={}, entities=entities)
+    assert shown(
+        rows_of(GPU_SCRAPES.name, [scrape]), "gpu_fields", "gpu_uuid", "entity", "part", "field", "name", "value"
+    ) == [
+        ("GPU-a", "nvlink", "3", 1525, None, None),
+        (None, "nvswitch_link", "nvswitch0/3", 786, None, 6.0),
+        (None, "cpu", "0", None, "watts", 9.0),
+    ]
 
 
 def test_not_sent_could_not_be_read_and_zero_stay_apart() -> None:

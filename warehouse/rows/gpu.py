@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.contract.topic import encode
 from warehouse.rows.arrow import Tables, arrow_schema, build, check_parallel
 from warehouse.rows.errors import error_rows
@@ -62,6 +62,8 @@ class _Scrapes:
         for name, values in scrape.named.items():
             check_parallel(name, values, count)
             self.aside(scrape, None, name, scrape.gpus, values)
+        for entities in scrape.entities:
+            self.beside(scrape, entities)
         self.count += count
 
     def aside(
@@ -78,6 +80,28 @@ class _Scrapes:
         long["field"] += [field] * count
         long["name"] += [name] * count
         long["value"] += values
+        long["entity"] += [None] * count
+        long["part"] += [None] * count
+
+    def beside(self, scrape: GpuScrape, entities: Entities) -> None:
+        """Switches, links and CPUs: only their fields that were sent, and each under its place in the node."""
+        parents = entities.parents or [None] * len(entities.ids)
+        check_parallel(f"{entities.kind} parents", parents, len(entities.ids))
+        of_gpu = {gpu.uuid for gpu in scrape.gpus}
+        for key, values in (*entities.columns.items(), *entities.named.items()):
+            check_parallel(f"{entities.kind} {key}", values, len(entities.ids))
+            field = int(key) if key in entities.columns and key.isdecimal() else None
+            for parent, part, value in zip(parents, entities.ids, values, strict=True):
+                gpu = parent if parent in of_gpu else None
+                place = part if parent is None or gpu is not None else f"{parent}/{part}"
+                row = (scrape.cluster, scrape.node, scrape.ts_us, scrape.source, gpu, None, field)
+                row += (key if field is None else None, value, entities.kind, place)
+                self.put(row)
+
+    def put(self, row: tuple[Any, ...]) -> None:
+        """One row of `gpu_fields`."""
+        for name, part in zip(LONG, row, strict=True):
+            self.long[name].append(part)
 
     def column(self, field: str, column: str) -> "pa.Array[Any]":
         """One field's values. A number that is not whole stays out of a whole-number column: `gpu_fields` has it."""
@@ -98,13 +122,11 @@ class _Scrapes:
             return None if value is None else int(value)
         cluster, node, ts_us, source, _, _ = self.per_row[at]
         gpu = self.gpus[at]
-        row = (cluster, node, ts_us, source, gpu.uuid, gpu.mig, int(field), None, value)
-        for name, part in zip(LONG, row, strict=True):
-            self.long[name].append(part)
+        self.put((cluster, node, ts_us, source, gpu.uuid, gpu.mig, int(field), None, value, None, None))
         return None
 
 
-LONG = ("cluster", "node", "ts", "source", "gpu_uuid", "mig", "field", "name", "value")
+LONG = ("cluster", "node", "ts", "source", "gpu_uuid", "mig", "field", "name", "value", "entity", "part")
 GPU = ("uuid", "index", "model", "pci", "mig", "namespace", "pod", "container", "hpc_job")
 GPU_COLUMNS = ("gpu_uuid", "gpu_index", *GPU[2:])
 
