@@ -7,7 +7,7 @@ from collectors.fabric.vocabulary import Counter
 
 DEVICE_ROW = "device"
 """The row of what belongs to the whole device."""
-PART_PREFIXES = ("component:", "pool:")
+PART_PREFIXES = ("component:", "pool:", "voq:")
 """Rows of parts that are no ports."""
 
 

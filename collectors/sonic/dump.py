@@ -10,16 +10,8 @@ from typing import Any
 
 from collectors.fabric.reading import Raw
 from collectors.fabric.series import Series
-from collectors.sonic.series import TABLES, Place, series, step
-
-_MAPS = (
-    "COUNTERS_PORT_NAME_MAP",
-    "COUNTERS_LAG_NAME_MAP",
-    "COUNTERS_RIF_NAME_MAP",
-    "COUNTERS_QUEUE_NAME_MAP",
-    "COUNTERS_PG_NAME_MAP",
-    "COUNTERS_BUFFER_POOL_NAME_MAP",
-)
+from collectors.sonic.names import MAPS, owners
+from collectors.sonic.series import TABLES, VOQ, Place, series, step
 
 
 class DumpForm(ValueError):
@@ -30,14 +22,15 @@ def read_dump(document: Any, port: str | None) -> Iterator[tuple[Series, Raw]]:
     """Every value with its series. `port` holds fields that stand under no port. Raises `DumpForm`."""
     if not isinstance(document, dict):
         raise DumpForm(f"expected an object of fields or of ports, found {type(document).__name__}")
-    named = _names({key: _hash(value) for key, value in document.items() if key in _MAPS})
+    maps = {key: _hash(value) for key, value in document.items() if key in MAPS}
+    named = {oid: owner.place for oid, owner in owners({k: v for k, v in maps.items() if isinstance(v, dict)}).items()}
     yield from _walk(document, Place(port=port), named)
 
 
 def _walk(found: dict[str, Any], place: Place, named: dict[str, Place]) -> Iterator[tuple[Series, Raw]]:
     for key, value in found.items():
         if isinstance(value, dict):
-            if key not in _MAPS and not key.endswith("_MAP"):
+            if not key.endswith("_MAP"):
                 yield from _walk(_hash(value), _place(place, key, named), named)
         else:
             yield series(place, key), value
@@ -50,23 +43,11 @@ def _place(place: Place, key: str, named: dict[str, Place]) -> Place:
         place = step(place, table)
         owner = named.get(rest)
         if owner is not None:
-            return Place(table, owner.port, owner.index)
+            return Place(VOQ if owner.table == VOQ else table, owner.port, owner.index)
         return step(place, rest)
     if (owner := named.get(key)) is not None:
         return Place(place.table, owner.port, owner.index)
     return step(place, key)
-
-
-def _names(maps: dict[str, dict[str, Any]]) -> dict[str, Place]:
-    """Object id -> port, and queue or priority group, by which counters of it are kept."""
-    named: dict[str, Place] = {}
-    for table, names in maps.items():
-        for name, oid in names.items():
-            if "POOL" in table:
-                named[str(oid)] = Place(port=f"pool:{name}")
-            else:
-                named[str(oid)] = step(Place(), name)
-    return named
 
 
 def _hash(value: Any) -> Any:

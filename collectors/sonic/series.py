@@ -24,13 +24,16 @@ TABLES = frozenset(
         "PORT_OPERR_TABLE",
     }
 )
+VOQ = "VOQ"
+"""Place of virtual output queues: SONiC names their fields as those of a port's own queues."""
 _PREFIXES = {
+    VOQ: "VOQ:",
     "RATES": "RATES:",
     "PORT_PHY_ATTR": "PORT_PHY_ATTR:",
     "PORT_TABLE": "APPL_DB:PORT_TABLE:",
     "PORT_OPERR_TABLE": "STATE_DB:PORT_OPERR_TABLE:",
 }
-_PARTS = frozenset({"Queues", "Pfcwd", "PriorityGroups", "VoQs"})
+_PARTS = frozenset({"Queues", "Pfcwd", "PriorityGroups"})
 _QUEUE = re.compile(r"(?P<port>.+?):(?P<index>\d+)(?P<rest>:.*)?")
 _SWITCH = re.compile(r"(SWITCH|ASIC_STATE|oid:)", re.IGNORECASE)
 
@@ -50,12 +53,15 @@ def step(place: Place, key: str) -> Place:
     """One key deeper: a table, a part such as `Queues`, a port, or a port's queue. Wildcards change nothing."""
     if key in TABLES:
         return replace(place, table=key)
+    if key == "VoQs":
+        return replace(place, table=VOQ)
     if key in _PARTS or key.endswith("_DB") or key == "localhost" or "*" in key:
         return place
     if found := _QUEUE.fullmatch(key):
         rest = found["rest"]
         if not key.startswith("oid:"):
-            return replace(place, port=found["port"], index=found["index"], periodic=rest[1:] if rest else None)
+            port = f"voq:{found['port']}" if place.table == VOQ else found["port"]
+            return replace(place, port=port, index=found["index"], periodic=rest[1:] if rest else None)
     if _SWITCH.match(key):
         return replace(place, port=None if key.upper().startswith("SWITCH") else key)
     return replace(place, port=key, index=None, periodic=None)

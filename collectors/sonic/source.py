@@ -1,17 +1,26 @@
-"""`lockstep collect sonic`: a dump of a SONiC switch's COUNTERS_DB."""
+"""`lockstep collect sonic`: a SONiC switch's COUNTERS_DB, live over its redis, or dumped as JSON."""
 
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 
 _PORT_IN_NAME = re.compile(r"(?:^|_)(?P<port>[A-Za-z]+\d+)(?=_|$)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The dump, and what it does not say of itself."""
+    """The redis, or the dump and what it does not say of itself."""
+    parser.add_argument(
+        "--redis",
+        action="append",
+        default=[],
+        metavar="[NAME=]HOST:PORT|unix:PATH",
+        help="a switch's redis, on the switch unix:/var/run/redis/redis.sock; NAME is what its messages call it "
+        "(default: its own host name); repeatable",
+    )
     parser.add_argument(
         "--file",
         action="append",
@@ -20,25 +29,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --once: a dump as JSON, one port, its queues or the whole database; repeatable; - is stdin",
     )
-    parser.add_argument("--device", default="switch", metavar="NAME", help="name of the switch (default %(default)s)")
+    parser.add_argument("--device", metavar="NAME", help="name of the switch, where only one is read")
     parser.add_argument(
         "--port",
         metavar="PORT",
         help="port of a dump that holds one port's fields (default: from the file's name, COUNTERS_Ethernet68.json)",
     )
     parser.add_argument("--lossless", metavar="P,P", help="priorities on which nothing may be dropped, such as 3,4")
+    parser.add_argument(
+        "--keep-ignored", action="store_true", help="keep under `named` also what the counter table says to ignore"
+    )
 
 
 def once(args: argparse.Namespace, outlet: Outlet) -> int:
-    """Publish one scrape a file, at the file's time. Returns the number. Raises `SourceError`."""
-    if not args.file:
-        raise SourceError("give --file FILE, a COUNTERS_DB dump as JSON")
-    return sum(_read(path, args, outlet) for path in args.file)
+    """Publish one scrape of every redis, and one a file at the file's time; their number. Raises `SourceError`."""
+    if not args.file and not args.redis:
+        raise SourceError("give --redis HOST:PORT, or --file FILE, a COUNTERS_DB dump as JSON")
+    read = sum(_read(path, args, outlet) for path in args.file)
+    if args.redis:
+        import asyncio
+
+        from collectors.sonic.live import snapshot
+
+        read += asyncio.run(snapshot(args, outlet))
+    return read
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """What each redis shows, and which of its counters are off."""
+    import asyncio
+
+    from collectors.sonic.check import look
+    from collectors.sonic.live import targets
+    from collectors.sonic.settings import sonic_settings
+
+    if not args.redis:
+        yield Sight("sonic", False, "nothing", "a target", "give --redis HOST:PORT or --redis unix:PATH")
+    for target in targets(args):
+        yield from asyncio.run(look(target, sonic_settings().login))
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
-    """A dump is read once. Raises `SourceError`."""
-    raise SourceError("a dump is read with --once; a live SONiC switch is read by `gnmi --preset sonic`")
+    """Read every redis each interval. Raises `SourceError`."""
+    if not args.redis:
+        raise SourceError("give --redis HOST:PORT; a dump is read with --once, a switch from outside by `gnmi`")
+    from collectors.sonic.live import serve as serve_targets
+
+    await serve_targets(args, outlet)
 
 
 def _read(path: Path, args: argparse.Namespace, outlet: Outlet) -> int:
@@ -63,7 +100,7 @@ def _read(path: Path, args: argparse.Namespace, outlet: Outlet) -> int:
         raise SourceError(f"{path}: {why}") from why
     if len(grid) == 0:
         raise SourceError(f"{path}: no field in it")
-    scrape = grid.cut(args.device, ts_us, cluster=kafka_settings().cluster, baseline=True)
+    scrape = grid.cut(args.device or "switch", ts_us, cluster=kafka_settings().cluster, baseline=True)
     outlet.publish(FABRIC_SCRAPES, scrape)
     return 1
 
