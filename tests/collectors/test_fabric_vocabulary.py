@@ -1,8 +1,13 @@
 """The counter tables."""
 
+from pathlib import Path
+
+from collectors.fabric import vocabulary
 from collectors.fabric.vocabulary import canonicals, counter_table, state_codes
 
-SYSTEMS = ("openconfig", "arista_eos", "sonic", "snmp", "ib_sysfs", "ethtool_mlx5")
+SOURCES = Path(vocabulary.__file__).parent / "sources.csv"
+
+SYSTEMS = tuple(row.split(",")[0] for row in SOURCES.read_text().splitlines()[1:])
 
 
 def found(system: str, native: str) -> tuple[str, str | None] | None:
