@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench fuzz lock clean
+.PHONY: help setup demo peers test check bench fuzz lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -25,6 +25,9 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup ## the whole line on this machine: make demo ARGS="--seconds 120 --exit"
 	@$(BIN)/lockstep demo $(ARGS)
+
+peers: setup ## build the test servers of other projects: a gNMI target in Go
+	@$(BIN)/python -m infra.peers.build
 
 test: setup ## every test: make test ARGS="tests/streams -k memory"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
