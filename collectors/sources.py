@@ -9,10 +9,12 @@ from collectors.source import Source
 
 SOURCES: dict[str, tuple[str, str]] = {
     "dcgm": ("collectors.dcgm.source", "GPUs, from the pages of dcgm-exporter"),
+    "nvml": ("collectors.nvml.source", "GPUs of this host by NVML, where no DCGM is"),
     "kernel": ("collectors.kernel.source", "XIDs, link flaps and memory faults, from the kernel log"),
     "steps": ("collectors.steps.source", "training steps and job events, from the training client"),
     "training-log": ("collectors.training_log.source", "steps and checkpoints, from what a training framework prints"),
     "nccl-inspector": ("collectors.nccl.source", "collectives, from the files of the NCCL Inspector plug-in"),
+    "nccl-ras": ("collectors.nccl_ras.source", "how far each rank of a job is and which are gone, from NCCL's RAS"),
     "nccl-tests": ("collectors.nccl_tests.source", "bandwidth of collectives, from what nccl-tests printed"),
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
     "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),

@@ -24,13 +24,15 @@ class Gpu(Struct, frozen=True, kw_only=True):
     pod: str | None = None
     container: str | None = None
     hpc_job: str | None = None
+    pod_uid: str | None = None
+    """Of the user's pod, where only that is told: by the control group of its processes."""
 
 
 class Entities(Struct, frozen=True, kw_only=True):
     """Parts of a node other than GPUs, all of one kind. Every list is parallel to `ids`."""
 
     kind: str
-    """`nvswitch`, `nvlink`, `cpu`, `cpucore`; `node` for what belongs to no part."""
+    """`nvlink` (of a GPU), `nvswitch`, `nvswitch_link`, `cpu`, `cpucore`; `node` for what belongs to no part."""
     ids: list[str]
     """As the source numbers them: `nvswitch0`, link `3`, CPU `0`, core `17`; the node's name for `node`."""
     parents: list[str | None] = field(default_factory=list)

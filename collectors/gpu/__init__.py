@@ -1,0 +1,1 @@
+"""What the sources that read this host's GPUs in process share."""

@@ -1,0 +1,1 @@
+"""GPUs of this host, by NVML."""

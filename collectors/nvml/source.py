@@ -1,0 +1,62 @@
+"""The source `nvml`: this host's GPUs, where no DCGM is."""
+
+import argparse
+from collections.abc import Iterable
+
+from collectors.source import Outlet, Sight, SourceError
+from collectors.sources import seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="longest wait for a GPU in a sweep; a GPU that hangs costs its own row only (default %(default)g)",
+    )
+    parser.add_argument(
+        "--no-xids",
+        action="store_true",
+        help="tell no XIDs: the source `kernel` runs on this node too, and its lines say more",
+    )
+
+
+def once(args: argparse.Namespace, outlet: Outlet) -> int:
+    """Read every GPU once."""
+    from collectors.gpu import serving
+
+    return serving.once(_reader(args), outlet, serving.names_of(args, "nvml"), args.timeout)
+
+
+async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Read until cancelled."""
+    from collectors.gpu import serving
+
+    names = serving.names_of(args, "nvml")
+    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval)
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """As in `Source`."""
+    from collectors.gpu.reading import GpuTrouble
+    from collectors.nvml.checks import sights
+    from collectors.nvml.library import load_nvml
+
+    try:
+        return sights(load_nvml())
+    except GpuTrouble as why:
+        return [Sight("nvml", False, "nothing", str(why), "install it, or read the GPUs through dcgm-exporter")]
+
+
+def _reader(args: argparse.Namespace):  # type: ignore[no-untyped-def]
+    from collectors.gpu.reading import GpuTrouble
+    from collectors.nvml.library import load_nvml
+    from collectors.nvml.reader import NvmlReader
+    from collectors.settings import this_node
+
+    try:
+        return NvmlReader(load_nvml(), this_node(args.node), with_faults=not args.no_xids)
+    except GpuTrouble as why:
+        raise SourceError(str(why)) from why
