@@ -31,10 +31,14 @@ class NumberedLine:
 
 
 class Tail:
-    """Reads what is new in one file. `position` can be kept and given to another `Tail` after a restart."""
+    """Reads what is new in one file. `position` can be kept and given to another `Tail` after a restart.
 
-    def __init__(self, path: Path, position: Position | None = None) -> None:
+    `bars`: a carriage return ends a piece too, as a progress bar never ends its line; a piece may hold several.
+    """
+
+    def __init__(self, path: Path, position: Position | None = None, *, bars: bool = False) -> None:
         self.path = path
+        self._bars = bars
         self.position = position or Position()
         self._known = False
 
@@ -80,7 +84,7 @@ class Tail:
         file.seek(at.offset)
         data = file.read(CHUNK_BYTES)
         if not (to_end and len(data) < CHUNK_BYTES):
-            cut = data.rfind(b"\n") + 1
+            cut = max(data.rfind(b"\n"), data.rfind(b"\r") if self._bars else -1) + 1
             data = data[: cut if cut or len(data) < CHUNK_BYTES else None]
         lines = data.split(b"\n")
         if not lines[-1]:

@@ -100,3 +100,13 @@ def test_a_kept_position_of_another_file_of_the_same_length_is_known_by_the_head
     first.read()
     file.write_bytes(b"new\n")
     assert texts(Tail(file, first.position)) == [(1, b"new")]
+
+
+def test_a_carriage_return_ends_a_piece_of_a_progress_bar(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"one\n  0%\r 50%\r100")
+    tail = Tail(file, bars=True)
+    assert texts(tail) == [(1, b"one"), (2, b"  0%\r 50%\r")]
+    with file.open("ab") as more:
+        more.write(b"%\n")
+    assert [raw for _, raw in texts(tail)] == [b"100%"]

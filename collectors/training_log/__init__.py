@@ -1,0 +1,1 @@
+"""What training frameworks print: steps, checkpoints, ends."""

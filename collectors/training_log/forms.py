@@ -1,0 +1,34 @@
+"""Whose log it is: every reader looks at every line, and the first that knows a step of its own has the steps."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from collectors.training_log.composer import Composer
+from collectors.training_log.deepspeed import DeepSpeed
+from collectors.training_log.fact import Fact, Told
+from collectors.training_log.hugging_face import HuggingFace
+from collectors.training_log.lightning import Lightning
+from collectors.training_log.line import Line
+from collectors.training_log.megatron import Megatron
+from collectors.training_log.torchtitan import Torchtitan
+
+
+class Form(Protocol):
+    """One framework's way to print. `told` is the log's own and is filled in."""
+
+    def read(self, line: Line) -> Iterable[Fact]:
+        """What the line says; nothing where it is not this framework's."""
+
+    def rest(self) -> Iterable[Fact]:
+        """What was held back for a line that did not come."""
+
+
+FORMS: dict[str, Callable[[Told], Form]] = {
+    "megatron": Megatron,
+    "torchtitan": Torchtitan,
+    "composer": Composer,
+    "lightning": Lightning,
+    "deepspeed": DeepSpeed,
+    "hugging-face": lambda _: HuggingFace(),  # what it says of itself tells nothing about a step
+}
+"""In the order of how much their lines say: Megatron on DeepSpeed prints both, and so does Hugging Face on it."""
