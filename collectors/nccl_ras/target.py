@@ -1,0 +1,48 @@
+"""The jobs to ask, and where each can be asked."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collectors.nccl_ras.client import PORT, Address
+from collectors.source import SourceError
+
+_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\s:\[\]=,]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One job: any of its processes knows all of it, so the first that answers is enough."""
+
+    job: str
+    addresses: tuple[Address, ...]
+
+    @property
+    def name(self) -> str:
+        """As beats and checks call it."""
+        return ",".join(map(str, self.addresses))
+
+
+def targets(given: Sequence[str], job: str | None) -> list[Target]:
+    """`[JOB=]HOST[:PORT][,HOST[:PORT]...]`, each. Raises `SourceError`."""
+    found = [_target(text, job) for text in given]
+    names = [target.name for target in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise SourceError(f"--address {twice[0]} is given twice")
+    return found
+
+
+def _target(text: str, job: str | None) -> Target:
+    name, equals, hosts = text.rpartition("=")
+    named = name if equals else job
+    if not named:
+        raise SourceError(f"--address {text}: RAS does not know the job's name; write JOB={text}, or give --job")
+    return Target(named, tuple(_address(part.strip(), text) for part in hosts.split(",")))
+
+
+def _address(part: str, text: str) -> Address:
+    found = _ADDRESS.fullmatch(part)
+    port = int(found["port"] or PORT) if found else 0
+    if found is None or not 0 < port < 1 << 16:
+        raise SourceError(f"--address {text}: write [JOB=]HOST[:PORT], an IPv6 address in brackets")
+    return Address(found["six"] or found["host"], port)
