@@ -20,6 +20,8 @@ class Beat(Message, frozen=True, kw_only=True):
     samples: int = 0
     bytes: int = 0
     """Read from the target in this sweep, where the source counts them."""
+    ignored: dict[str, int] = {}
+    """Samples that are none of this source's business, by reason."""
     lost: int = 0
     """Messages dropped since the last beat because the spool was full."""
     spooled: int = 0
