@@ -19,6 +19,7 @@ SOURCES: dict[str, tuple[str, str]] = {
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
     "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
+    "snmp": ("collectors.snmp.source", "switch ports, over SNMP v2c or v3"),
 }
 
 
