@@ -1,10 +1,11 @@
 """One kept connection to one target. Callbacks instead of tasks: a sweep costs a timer and a read, no more."""
 
 import asyncio
-import ssl
 from collections.abc import Callable
 
-from collectors.dcgm.http import HttpError, Response, Url
+from collectors.dcgm.access import Access
+from collectors.dcgm.http import HttpError, Url
+from collectors.dcgm.response import Buffers, Response
 
 Done = Callable[[bytes | OSError], None]
 """Called once for each request: with the page, or with what went wrong."""
@@ -22,11 +23,12 @@ class _Wire(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """As in asyncio."""
         del sizehint
-        try:
-            return self._response.room()
-        except HttpError as why:
-            self._settle(why)
-            return memoryview(bytearray(8 << 10))
+        if self.waiting:
+            try:
+                return self._response.room()
+            except HttpError as why:
+                self._settle(why)
+        return memoryview(bytearray(8 << 10))
 
     def buffer_updated(self, nbytes: int) -> None:
         """As in asyncio."""
@@ -66,23 +68,17 @@ class _Wire(asyncio.BufferedProtocol):
 class Client:
     """Asks one target for its page, again and again. One request at a time."""
 
-    def __init__(self, url: Url, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, url: Url, access: Access | None = None, buffers: Buffers | None = None) -> None:
         self._url = url
-        self._tls = tls if url.secure else None
-        self._response = Response()
+        self._access = access
+        self._response = Response(buffers)
         self._wire: _Wire | None = None
         self._transport: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._done: Done | None = None
         self._kept = False
-        host = f"[{url.host}]" if ":" in url.host else url.host
-        lines = (
-            f"GET {url.path} HTTP/1.1",
-            f"Host: {host}:{url.port}",
-            "Accept: text/plain;version=0.0.4",
-            *url.headers,
-        )
-        self._request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+        self._lines: tuple[str, ...] | None = None
+        self._request = b""
 
     def fetch(self, done: Done) -> None:
         """Ask. A connection that the server closed in between is opened again, once."""
@@ -107,16 +103,37 @@ class Client:
         if self._wire is not None and self._transport is not None:
             self._response.restart()
             self._wire.waiting = True
-            self._transport.write(self._request)
+            self._transport.write(self._asked())
+
+    def _asked(self) -> bytes:
+        """The request, with the login of now."""
+        lines = () if self._access is None else self._access.lines
+        if self._lines != lines:
+            url, self._lines = self._url, lines
+            host = f"[{url.host}]" if ":" in url.host else url.host
+            head = (
+                f"GET {url.path} HTTP/1.1",
+                f"Host: {host}:{url.port}",
+                "Accept: text/plain;version=0.0.4",
+                *lines,
+                *url.headers,
+            )
+            self._request = ("\r\n".join(head) + "\r\n\r\n").encode()
+        return self._request
 
     def _connect(self) -> None:
         self._drop()
         self._connecting = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
+        access = self._access if self._url.secure else None
         try:
             self._transport, self._wire = await asyncio.get_running_loop().create_connection(
-                lambda: _Wire(self._response, self._answered), self._url.host, self._url.port, ssl=self._tls
+                lambda: _Wire(self._response, self._answered),
+                self._url.host,
+                self._url.port,
+                ssl=self._url.secure if access is None else access.tls,
+                server_hostname=None if access is None else access.tls_name,
             )
         except OSError as why:
             self._finish(why)
@@ -130,6 +147,7 @@ class Client:
             return
         if isinstance(result, OSError):
             self._drop()
+        self._response.drop()
         self._finish(result)
 
     def _finish(self, result: bytes | OSError) -> None:
@@ -145,3 +163,4 @@ class Client:
         if self._transport is not None:
             self._transport.abort()
         self._transport = self._wire = self._connecting = None
+        self._response.drop()

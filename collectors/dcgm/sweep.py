@@ -1,70 +1,23 @@
 """One target, read again and again: page in, messages and a beat out."""
 
-import asyncio
+import argparse
 import os
+import socket
 import ssl
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Protocol
 
 from collectors.contract.beat import Beat
+from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import GPU_SCRAPES
+from collectors.dcgm.access import Access, told
 from collectors.dcgm.build import BadLine
-from collectors.dcgm.client import Client, Done
 from collectors.dcgm.page import PageReader, Parsed
+from collectors.dcgm.pages import Pages, pages_of
+from collectors.dcgm.response import Buffers
 from collectors.dcgm.targets import Target
+from collectors.settings import this_node
 from collectors.source import Outlet
-
-
-class Pages(Protocol):
-    """Where a target's pages come from."""
-
-    def fetch(self, done: Done) -> None:
-        """Ask for one."""
-
-    def give_up(self, why: OSError) -> None:
-        """End the request that runs with this error."""
-
-    def close(self) -> None:
-        """Drop everything."""
-
-
-class FilePages:
-    """A file, read in a thread."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._reading: asyncio.Task[None] | None = None
-        self._done: Done | None = None
-
-    def fetch(self, done: Done) -> None:
-        """As in `Pages`."""
-        self._done = done
-        self._reading = asyncio.get_running_loop().create_task(self._read())
-
-    def give_up(self, why: OSError) -> None:
-        """As in `Pages`."""
-        done = self._done
-        self.close()
-        if done is not None:
-            done(why)
-
-    def close(self) -> None:
-        """As in `Pages`."""
-        self._done = None
-        if self._reading is not None:
-            self._reading.cancel()
-
-    async def _read(self) -> None:
-        result: bytes | OSError
-        try:
-            result = await asyncio.to_thread(self._path.read_bytes)
-        except OSError as why:
-            result = why
-        done, self._done = self._done, None
-        if done is not None:
-            done(result)
 
 
 class Sweep:
@@ -80,7 +33,8 @@ class Sweep:
         node: str,
         timeout_s: float,
         interval_s: float | None,
-        tls: ssl.SSLContext | None = None,
+        access: Access | None = None,
+        buffers: Buffers | None = None,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._target = target
@@ -90,7 +44,7 @@ class Sweep:
         self._timeout_s = timeout_s
         self._interval_s = interval_s
         self._now_us = now_us
-        self._pages: Pages = FilePages(target.path) if target.path is not None else _client(target, tls)
+        self._pages: Pages = pages_of(target, access, buffers)
         self._reader = PageReader(node, cluster)
         self._subject: str | None = None
         self._began_s: float | None = None
@@ -124,7 +78,7 @@ class Sweep:
         began_s, self._began_s = self._began_s or 0.0, None
         parsed, error = Parsed([], 0), None
         if isinstance(result, OSError):
-            error = _said(result)
+            error = said(result)
         else:
             parsed = self._reader.read(result, self._now_us())
             error = None if parsed.samples else "no samples on the page"
@@ -163,13 +117,10 @@ class Sweep:
         )
 
 
-def _client(target: Target, tls: ssl.SSLContext | None) -> Client:
-    assert target.url is not None
-    return Client(target.url, tls)
-
-
-def _said(why: OSError) -> str:
+def said(why: OSError) -> str:
     """The system's words where it has some; asyncio hides them behind its own."""
+    if isinstance(why, ssl.SSLError):
+        return told(why)
     if why.errno is not None and why.errno > 0:
         return os.strerror(why.errno)
     return why.strerror or str(why) or type(why).__name__
@@ -177,3 +128,47 @@ def _said(why: OSError) -> str:
 
 def _lines(bad: list[BadLine]) -> str:
     return "\n".join(line.text for line in bad)
+
+
+class Reporter:
+    """A beat for each look at what says where targets are."""
+
+    def __init__(self, args: argparse.Namespace, outlet: Outlet) -> None:
+        self._collector = _collector(args)
+        self._outlet = outlet
+
+    def __call__(self, name: str, took_s: float, error: str | None) -> None:
+        """As in `Report`."""
+        self._outlet.beat(
+            Beat(
+                cluster=kafka_settings().cluster,
+                ts_us=time.time_ns() // 1000,
+                collector=self._collector,
+                source="dcgm",
+                target=name,
+                ok=error is None,
+                seconds=took_s,
+                error=error,
+            )
+        )
+
+
+def sweep_of(args: argparse.Namespace, target: Target, outlet: Outlet, access: Access, buffers: Buffers) -> Sweep:
+    """The sweep of one target as the options want it."""
+    host = target.url.host if target.url is not None else this_node()
+    return Sweep(
+        target,
+        outlet,
+        cluster=kafka_settings().cluster,
+        collector=_collector(args),
+        node=target.node or args.node or host,
+        timeout_s=args.timeout,
+        interval_s=None if getattr(args, "once", False) else args.interval,
+        access=access,
+        buffers=buffers,
+    )
+
+
+def _collector(args: argparse.Namespace) -> str:
+    instance = getattr(args, "instance", None)
+    return f"dcgm@{socket.gethostname()}" + (f":{instance}" if instance else "")

@@ -1,6 +1,7 @@
 """What to read: URLs, files, and lists of targets in the form of Prometheus' file_sd."""
 
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,23 +28,26 @@ class Target:
         return zlib.crc32(self.name.encode()) / 2**32 * interval_s
 
 
-def read_target(text: str, node: str | None = None, headers: tuple[str, ...] = ()) -> Target:
-    """`http[s]://HOST[:PORT][/PATH]`, `HOST[:PORT]` or a file. Raises `SourceError`."""
+def read_target(text: str, node: str | None = None, *, https: bool = False) -> Target:
+    """`http[s]://HOST[:PORT][/PATH]`, `HOST[:PORT]` or a file. Raises `SourceError`.
+
+    `https`: where no scheme is said.
+    """
     if "://" not in text:
         path = Path(text)
         if path.exists() or "/" in text:
             if not path.is_file():
                 raise SourceError(f"--target {text}: no such file")
             return Target(text, path=path, node=node)
-        return read_target(f"http://{text}", node, headers)
+        return read_target(f"http{'s' if https else ''}://{_host_port(text)}", node)
     try:
-        url = read_url(text, PORT, headers)
+        url = read_url(text, PORT)
     except ValueError as why:
         raise SourceError(f"--target {text}: {why}") from why
     return Target(f"http{'s' if url.secure else ''}://{_host(url)}:{url.port}{url.path}", url, node=node)
 
 
-def read_targets_file(path: Path, headers: tuple[str, ...] = ()) -> list[Target]:
+def read_targets_file(path: Path, *, https: bool = False) -> list[Target]:
     """file_sd in JSON or YAML: `[{"targets": ["host:port"], "labels": {...}}]`. Raises `SourceError` naming the entry.
 
     Of the labels, `__scheme__` and `__metrics_path__` are obeyed, and `node`, `Hostname` or `hostname` names the node.
@@ -66,17 +70,18 @@ def read_targets_file(path: Path, headers: tuple[str, ...] = ()) -> list[Target]
         for address in group["targets"]:
             if not isinstance(address, str):
                 raise SourceError(f"{where}: {address!r} is not text of the form host:port")
-            target = _discovered(address, {str(k): str(v) for k, v in labels.items()}, headers, where)
+            target = _discovered(address, {str(k): str(v) for k, v in labels.items()}, https, where)
             out[target.name] = target
     return list(out.values())
 
 
-def _discovered(address: str, labels: dict[str, str], headers: tuple[str, ...], where: str) -> Target:
+def _discovered(address: str, labels: dict[str, str], https: bool, where: str) -> Target:
     node = labels.get("node") or labels.get("Hostname") or labels.get("hostname")
     if "://" not in address:
-        address = f"{labels.get('__scheme__', 'http')}://{address}{labels.get('__metrics_path__', '/metrics')}"
+        scheme = labels.get("__scheme__") or ("https" if https else "http")
+        address = f"{scheme}://{_host_port(address)}{labels.get('__metrics_path__', '/metrics')}"
     try:
-        return read_target(address, node, headers)
+        return read_target(address, node)
     except SourceError as why:
         raise SourceError(f"{where}: {why}") from why
 
@@ -93,6 +98,14 @@ def _parse(path: Path, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as why:
         raise SourceError(f"--targets {path}:{why.lineno}: not JSON: {why.msg}") from why
+
+
+def _host_port(text: str) -> str:
+    """With the exporter's port where none is said, whatever the scheme."""
+    host, slash, path = text.partition("/")
+    if not host or re.search(r":[^\]]*$", host):
+        return text
+    return f"{host}:{PORT}{slash}{path}"
 
 
 def _host(url: Url) -> str:

@@ -11,14 +11,9 @@ import pytest
 from collectors.contract.topics import GPU_SCRAPES
 from collectors.dcgm import source
 from collectors.source import SourceError
+from tests.collectors.dcgm_options import options
 from tests.collectors.exporter import PAGE, plain, serving
 from tests.collectors.list_outlet import ListOutlet
-
-
-def options(*words: str, interval: float = 0.1) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    source.add_arguments(parser)
-    return parser.parse_args(words, argparse.Namespace(interval=interval, node=None, instance=None))
 
 
 async def served_until(args: argparse.Namespace, outlet: ListOutlet, done: Callable[[], bool]) -> None:
@@ -103,6 +98,9 @@ def test_the_list_of_targets_is_followed(tmp_path: Path) -> None:
     def nodes() -> set[str]:
         return {scrape.node for scrape in outlet.of(GPU_SCRAPES)}
 
+    def refusals() -> list[str]:
+        return [beat.error or "" for beat in outlet.beats if not beat.ok]
+
     async def run() -> None:
         second = PAGE.replace("node-a", "node-b")
         async with serving(lambda _: plain(PAGE)) as a, serving(lambda _: plain(second)) as b:
@@ -112,7 +110,7 @@ def test_the_list_of_targets_is_followed(tmp_path: Path) -> None:
                 while nodes() != {"node-a"}:
                     await asyncio.sleep(0.01)
                 path.write_text("[ broken")
-                while not outlet.rejected:
+                while not refusals():
                     await asyncio.sleep(0.01)
                 before = len(outlet.published)
                 while len(outlet.published) == before:
@@ -124,4 +122,4 @@ def test_the_list_of_targets_is_followed(tmp_path: Path) -> None:
             await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(run())
-    assert "not JSON" in outlet.rejected[0][2]
+    assert "not JSON" in refusals()[0]
