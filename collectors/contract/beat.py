@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec import field
+
 from collectors.contract.message import Message
 
 
@@ -20,7 +22,7 @@ class Beat(Message, frozen=True, kw_only=True):
     samples: int = 0
     bytes: int = 0
     """Read from the target in this sweep, where the source counts them."""
-    ignored: dict[str, int] = {}
+    ignored: dict[str, int] = field(default_factory=dict)
     """Samples that are none of this source's business, by reason."""
     lost: int = 0
     """Messages dropped since the last beat because the spool was full."""
