@@ -12,7 +12,7 @@ from collectors.snmp.objects import Object
 from collectors.snmp.ports import ports
 from collectors.snmp.presets import Preset
 from collectors.snmp.sensors import OK, Sensor, sensors
-from collectors.snmp.tables import Tables
+from collectors.snmp.tables import Tables, words
 from collectors.snmp.value import Absent, Value, Varbind
 
 Stamp = tuple[int, int]
@@ -47,7 +47,9 @@ class Layout:
         """Everything that the hot loop leaves: numbers in an odd dress, absent ones, names, sensors."""
         name, value = varbind
         if (cell := self.cells.get(name)) is not None:
-            self.grid.put(cell, None if isinstance(value, Absent | tuple) else value, stamp)
+            # Some agents write a number as text.
+            number = words(value) if isinstance(value, bytes) else value
+            self.grid.put(cell, None if isinstance(number, Absent | tuple) else number, stamp)
         elif (take := self.others.get(name)) is not None:
             take(value, stamp)
         elif (known := self.names.get(name)) is not None and known != value:

@@ -54,13 +54,13 @@ def sensors(tables: Tables, ports: Mapping[int, str], every: Every) -> list[Sens
     kinds, scales, precisions, units = (
         by_index(tables, SENSOR[name]) for name in ("type", "scale", "precision", "units")
     )
-    places = _Places(tables, ports)
+    places, told = _Places(tables, ports), by_index(tables, SENSOR["status"])
     out = []
     for number, kind in kinds.items():
         text = places.text(number)
         port, lane = places.find(number, text)
         canonical, form = _meaning(kind, words(units.get(number)), text, port is not None)
-        if canonical is None:
+        if canonical is None or number not in told:
             continue
         scale, precision = scales.get(number, _UNITS_SCALE), precisions.get(number, 0)
         if not isinstance(scale, int) or not isinstance(precision, int) or not -8 <= precision <= 9:

@@ -12,7 +12,7 @@ from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.snmp.agent import Agent, AgentError
 from collectors.snmp.pdu import LAST_ID
-from collectors.snmp.post import Address, Post
+from collectors.snmp.post import Address, Post, Stray
 from collectors.snmp.sweep import Switch
 from collectors.snmp.target import Target, targets
 from collectors.source import Outlet, SourceError
@@ -33,8 +33,7 @@ class Service:
         self._cluster = kafka_settings().cluster
         self._interval_s: float | None = None if once else args.interval
         self._gate = asyncio.Semaphore(AT_ONCE)
-        self._post = Post(first_id=randrange(LAST_ID), stray=self._reject)
-        self._keep_ignored = once
+        self._post = open_post(self._reject)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -56,7 +55,7 @@ class Service:
             error, samples, messages = None, 0, 0
             try:
                 if switch is None:
-                    switch = await self.switch(target)
+                    switch = await open_switch(self._post, self._args, target, self._interval_s)
                 swept = await switch.sweep()
                 self._outlet.publish(FABRIC_SCRAPES, swept.scrape)
                 for link in swept.links:
@@ -68,24 +67,6 @@ class Service:
                 switch = switch if switch is not None and switch.agent.address[0] == target.host else None
             self._beat(target, time.monotonic() - began_s, samples, messages, error)
             return switch
-
-    async def switch(self, target: Target) -> Switch:
-        """Of a target. Raises `AgentError` where its name has no address."""
-        agent = Agent(
-            self._post,
-            await _address(target),
-            target.login.security(),
-            timeout_s=self._args.timeout,
-            tries=1 + self._args.retries,
-            varbinds=self._args.varbinds,
-        )
-        return Switch(
-            target,
-            agent,
-            cluster=self._cluster,
-            interval_us=round((self._interval_s or 0) * 1e6),
-            keep_ignored=self._keep_ignored,
-        )
 
     def _reject(self, address: Address, raw: bytes, why: str) -> None:
         self._outlet.reject(f"snmp:{address[0]}:{address[1]}", raw, f"no SNMP message: {why}")
@@ -107,6 +88,30 @@ class Service:
                 error=error,
             )
         )
+
+
+def open_post(stray: Stray) -> Post:
+    """The sockets of a process; ids begin anywhere, so that none of a process before is taken for ours."""
+    return Post(first_id=randrange(LAST_ID), stray=stray)
+
+
+async def open_switch(post: Post, args: argparse.Namespace, target: Target, interval_s: float | None = None) -> Switch:
+    """Of a target; without an interval it is read once. Raises `AgentError` where its name has no address."""
+    agent = Agent(
+        post,
+        await _address(target),
+        target.login.security(),
+        timeout_s=args.timeout,
+        tries=1 + args.retries,
+        varbinds=args.varbinds,
+    )
+    return Switch(
+        target,
+        agent,
+        cluster=kafka_settings().cluster,
+        interval_us=round((interval_s or 0) * 1e6),
+        keep_ignored=interval_s is None,
+    )
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:

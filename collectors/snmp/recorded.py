@@ -1,0 +1,100 @@
+"""Walks written to files: what an agent had, at the time at which the file was written."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from collectors.contract.fabric import Link, PortScrape
+from collectors.contract.kafka import kafka_settings
+from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.fabric.cables import Cables
+from collectors.fabric.series import Site
+from collectors.fabric.site import site_of
+from collectors.snmp.layout import all_columns, heard, learn
+from collectors.snmp.mib import SYS_NAME, UPTIME
+from collectors.snmp.presets import Preset, presets
+from collectors.snmp.tables import gathered, words
+from collectors.snmp.uptime import Uptime
+from collectors.snmp.value import Varbind
+from collectors.snmp.walk_text import BadLine, read_walk
+from collectors.source import Outlet, SourceError
+
+
+def replay(args: argparse.Namespace, outlet: Outlet) -> int:
+    """One scrape a file, and its links. Returns the number of messages. Raises `SourceError`."""
+    known = presets(args.presets)
+    if args.preset not in known:
+        raise SourceError(f"--preset {args.preset}: no such preset; there are {', '.join(known)}")
+    return sum(_file(path, args, known[args.preset], outlet) for path in args.file)
+
+
+def _file(path: Path, args: argparse.Namespace, preset: Preset, outlet: Outlet) -> int:
+    text, ts_us = _text(path)
+    varbinds, bad = read_walk(text)
+    if bad:
+        outlet.reject(f"snmp:{path}", _lines(bad).encode("utf-8", "surrogateescape"), _why(bad))
+    if not varbinds:
+        raise SourceError(f"{path}: no entry in it; write it with `snmpwalk -On -v2c -c COMMUNITY HOST .1`")
+    scrape, links = read_walked(
+        varbinds,
+        preset,
+        device=args.device,
+        otherwise=path.stem,
+        ts_us=ts_us,
+        cluster=kafka_settings().cluster,
+        site=site_of(args.lossless, ()),
+    )
+    if not scrape.ports:
+        raise SourceError(f"{path}: {len(varbinds)} entries, and no port with a counter of preset {preset.name}")
+    outlet.publish(FABRIC_SCRAPES, scrape)
+    for link in links:
+        outlet.publish(FABRIC_LINKS, link)
+    return 1 + len(links)
+
+
+def read_walked(
+    varbinds: list[Varbind],
+    preset: Preset,
+    *,
+    device: str | None,
+    otherwise: str,
+    ts_us: int,
+    cluster: str = "default",
+    site: Site = Site(),  # noqa: B008 (frozen)
+) -> tuple[PortScrape, list[Link]]:
+    """What a walk says. Pure."""
+    from msgspec.structs import replace
+
+    tables = gathered(varbinds, all_columns(preset))
+    layout = learn(tables, preset, site=site, interval_us=0, keep_ignored=True)
+    stamp = (ts_us * 1000, layout.grid.round)
+    scalars = {varbind.name: varbind.value for varbind in varbinds if varbind.name in (UPTIME, SYS_NAME)}
+    for varbind in varbinds:
+        layout.take(varbind, stamp)
+    uptime = Uptime()
+    if isinstance(ticks := scalars.get(UPTIME), int):
+        uptime.hear(ticks, 0.0, ts_us)
+    name = device or words(scalars.get(SYS_NAME)) or otherwise
+    scrape = replace(layout.grid.cut(name, ts_us, cluster=cluster), epoch=uptime.epoch)
+    links = Cables().changes(name, ts_us, cluster, heard(tables, layout)) if preset.neighbours else []
+    return scrape, links
+
+
+def _text(path: Path) -> tuple[str, int]:
+    """The content, and the time at which it was written, microseconds."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape"), time.time_ns() // 1000
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape"), path.stat().st_mtime_ns // 1000
+    except OSError as why:
+        raise SourceError(f"{path}: {why.strerror}") from why
+
+
+def _lines(bad: list[BadLine]) -> str:
+    return "\n".join(line.text for line in bad)
+
+
+def _why(bad: list[BadLine]) -> str:
+    first = f"line {bad[0].line}: {bad[0].why}"
+    return first if len(bad) == 1 else f"{len(bad)} lines could not be read; {first}"
