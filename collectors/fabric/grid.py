@@ -8,6 +8,8 @@ from collectors.fabric.reading import Raw, Reader, Unreadable, Value, gbps, read
 from collectors.fabric.series import DEVICE_ROW, PART_PREFIXES, Series, Site
 
 FOREVER = -1
+MOST_ERRORS = 100
+"""That one scrape tells."""
 UP = 1
 """IF-MIB ifOperStatus."""
 
@@ -89,13 +91,22 @@ class Grid:
             self._dirty = True
         return cell
 
+    def spare(self, series: Series) -> Cell:
+        """A cell that no scrape shows: for what is read past."""
+        return Cell(series, reader(series.counter)[0])
+
+    def complain(self, what: str, why: str) -> None:
+        """What the next scrape tells among its errors; of many, the first ones."""
+        if len(self.errors) < MOST_ERRORS or what in self.errors:
+            self.errors[what] = why[:200]
+
     def put(self, cell: Cell, raw: Raw, stamp: tuple[int, int]) -> None:
         """Read a value into its cell. One that cannot be read is None, and said so in `errors`."""
         try:
             cell.value = None if raw is None else cell.reader(raw)
         except Unreadable as why:
             cell.value = None
-            self.errors[cell.series.column] = f"{cell.series.row}: {why}"[:200]
+            self.complain(cell.series.column, f"{cell.series.row}: {why}")
         cell.stamp = stamp
 
     def drop(self, gone: Callable[[Series], bool]) -> int:

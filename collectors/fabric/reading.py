@@ -14,6 +14,8 @@ Raw = int | float | str | bytes | bool | list[Any] | dict[str, Any] | None
 Value = int | float | str | None
 Reader = Callable[[Raw], Value]
 
+LONGEST = 4096
+"""Characters of a text that are kept."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _SPEED = re.compile(r"(?:SPEED_)?(\d+)([MGT])B?")
@@ -43,7 +45,7 @@ def number(raw: Raw) -> int | float:
             raise Unreadable(f"{raw[:80]!r} is no number") from None
     if isinstance(raw, bytes) and len(raw) == 4:
         return number(float(struct.unpack(">f", raw)[0]))  # OpenConfig's ieeefloat32
-    raise Unreadable(f"{raw!r} is no number")
+    raise Unreadable(f"{str(raw)[:80]!r} is no number")
 
 
 def ratio(raw: Raw) -> float:
@@ -67,17 +69,20 @@ def text(raw: Raw) -> Value:
     if isinstance(raw, float):
         return raw if math.isfinite(raw) else str(raw)
     if isinstance(raw, str):
-        return int(raw) if len(raw) < 19 and _PLAIN_INTEGER.fullmatch(raw) else raw
+        return int(raw) if len(raw) < 19 and _PLAIN_INTEGER.fullmatch(raw) else raw[:LONGEST]
     if isinstance(raw, bytes):
-        return raw.hex()
+        return raw[: LONGEST // 2].hex()
     if isinstance(raw, list | dict):
-        return json.dumps(raw, separators=(",", ":"), default=str)
+        try:
+            return json.dumps(raw, separators=(",", ":"), default=str)[:LONGEST]
+        except RecursionError:
+            raise Unreadable("nested too deeply") from None
     return raw
 
 
 def word(raw: Raw) -> Value:
     """A state without codes: its word, without a YANG module prefix (`openconfig-if-ethernet:SPEED_400GB`)."""
-    return raw.rpartition(":")[2] if isinstance(raw, str) else text(raw)
+    return raw.rpartition(":")[2][:LONGEST] if isinstance(raw, str) else text(raw)
 
 
 def reader(counter: Counter | None) -> tuple[Reader, bool]:

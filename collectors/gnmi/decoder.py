@@ -9,11 +9,12 @@ from typing import Any
 from collectors.contract.fabric import Link, PortScrape
 from collectors.fabric.grid import Cell, Grid
 from collectors.fabric.reading import Raw
-from collectors.fabric.series import Series, Site
+from collectors.fabric.series import Site
 from collectors.gnmi import wire
-from collectors.gnmi.mapping import Mapping, Subscribed, covers
+from collectors.gnmi.catalog import Catalog
+from collectors.gnmi.mapping import Mapping, Subscribed
 from collectors.gnmi.neighbours import Neighbours
-from collectors.gnmi.path import Elem, GnmiPath, read_path
+from collectors.gnmi.path import GnmiPath, read_path
 from collectors.gnmi.tree import Container, Tree, is_container
 from collectors.gnmi.value import ValueForm, plain, read_json
 
@@ -55,15 +56,14 @@ class Decoder:
         self.late = 0
         """Values dropped because a newer one was there."""
         self._cluster = cluster
-        self._mapping = Mapping(site, subscribed)
         self._grid = Grid(site=site, interval_us=interval_us, keep_ignored=keep_ignored)
-        self._tree = Tree(self._learn, self._put, keep_ignored=keep_ignored)
-        self._half_round_ns = interval_us * 500
         self._neighbours = neighbours if neighbours is not None else Neighbours()
+        self._catalog = Catalog(self._grid, Mapping(site, subscribed), self._neighbours)
+        self._tree = Tree(self._catalog.cell, self._put, keep_ignored=keep_ignored)
+        self._half_round_ns = interval_us * 500
         self._baseline = baseline
         self._cells: dict[bytes, dict[bytes, Cell]] = {}
         self._containers: dict[tuple[bytes, bytes], Container] = {}
-        self._paths: dict[Series, GnmiPath] = {}
         self._entries = 0
         self._last_prefix = (b"", GnmiPath())
         self._newest = 0
@@ -71,8 +71,10 @@ class Decoder:
         self._round_start = 0
         self._links_at_us = 0
 
-    def feed(self, raw: bytes, received_us: int | None = None) -> PortScrape | None:
+    def feed(self, raw: bytes, received_us: int | None = None, *, side: bool = False) -> PortScrape | None:
         """Take one SubscribeResponse. Returns a scrape when it begins a new round or ends the snapshot.
+
+        `side`: it came on a call beside that of the counters, whose end of a snapshot ends nothing here.
 
         Raises `wire.DecodeError` for bytes that are no response, `StreamError` for an error of the device.
         """
@@ -81,25 +83,38 @@ class Decoder:
         if kind == "update":
             return self._take(response.update, received_us)
         if kind == "sync_response":
+            if side:
+                return None
             self.synced = True
             return self.cut(received_us)
         if kind == "error":
             raise StreamError(bytes(response.error.message).decode("utf-8", "replace"))
         return None
 
-    def cut(self, received_us: int | None = None) -> PortScrape | None:
-        """What stands in the cells. None when nothing came since the last cut."""
-        if self.samples == 0:
+    def note(self, what: str, why: str) -> None:
+        """Something that the next scrape tells among its errors."""
+        self._grid.complain(what, why)
+
+    def cut(self, received_us: int | None = None, *, standing: bool = False) -> PortScrape | None:
+        """What stands in the cells. None when nothing came since the last cut.
+
+        `standing`: also then, as of `received_us`, where a switch tells only changes.
+        """
+        if self.samples == 0 and not (standing and received_us is not None and len(self._grid)):
             return None
         ts_us = self._newest // 1000
+        if self.samples == 0 and received_us is not None:
+            ts_us = received_us
         if received_us is not None and (self._set_back or abs(ts_us - received_us) > CLOCK_TOLERANCE_US):
-            self._grid.errors["clock"] = f"device says {ts_us} us; time of receipt used"
+            self._grid.complain("clock", f"device says {ts_us} us; time of receipt used")
             ts_us = received_us
         scrape = self._grid.cut(self.device, ts_us, cluster=self._cluster, baseline=self._baseline)
         self._links_at_us = ts_us
-        self._baseline = False
         self.taken, self.samples = self.samples, 0
         self._round_start = 0
+        if not scrape.ports and not scrape.errors:
+            return None
+        self._baseline = False
         return scrape
 
     def links(self) -> list[Link]:
@@ -163,7 +178,7 @@ class Decoder:
             if raw is None and update.value.value:
                 raw = read_json(update.value.value)
         except ValueForm as why:
-            self._grid.errors[str(self._path(prefix, update.path))] = str(why)
+            self._grid.complain(str(self._path(prefix, update.path)), str(why))
             if cell is not None:
                 self._put(cell, None, stamp)
             return
@@ -174,12 +189,16 @@ class Decoder:
                 self._containers[prefix, update.path] = container
                 self._count_entry()
             container.stamp = max(stamp, container.stamp)
+            if isinstance(raw, dict) and (renamed := self._catalog.table(container.path, raw)) is not None:
+                if renamed:
+                    self._forget_bytes()
+                return
             self._tree.leaves = 0
             self._tree.walk(container, raw, stamp)
             self.samples += self._tree.leaves - 1
             return
         if cell is None:
-            cell = cells[update.path] = self._learn(self._path(prefix, update.path))
+            cell = cells[update.path] = self._catalog.cell(self._path(prefix, update.path))
             self._count_entry()
         self._put(cell, raw, stamp)
 
@@ -194,13 +213,6 @@ class Decoder:
             self._last_prefix = (prefix, read_path(prefix))
         return self._last_prefix[1] + read_path(path)
 
-    def _learn(self, path: GnmiPath) -> Cell:
-        if Neighbours.owns(path):
-            return self._neighbours.cell(path)
-        series = self._mapping.series(path)
-        self._paths[series] = path
-        return self._grid.cell(series)
-
     def _count_entry(self) -> None:
         self._entries += 1
         if self._entries + self._tree.entries > CACHE_LIMIT:
@@ -210,26 +222,12 @@ class Decoder:
         """The cells stay; only the way to them is found again."""
         for cells in self._cells.values():
             cells.clear()
+        self._cells.clear()
         self._containers.clear()
         self._entries = self._tree.entries = 0
 
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:
         """A deleted node's values are gone, not zero."""
         for raw in paths:
-            gone = self._path(prefix, raw)
-            dead = {
-                series
-                for series, path in self._paths.items()
-                if covers(gone.elems, path.elems) and self._grid.cell(series).stamp[0] <= ts
-            }
-            self._grid.drop(dead.__contains__)
-            for series in dead:
-                del self._paths[series]
-            self._delete_neighbours(gone.elems)
+            self._catalog.delete(self._path(prefix, raw), ts)
         self._forget_bytes()
-
-    def _delete_neighbours(self, elems: tuple[Elem, ...]) -> None:
-        if elems and elems[0].name == "lldp":
-            keys = {e.name: next(iter(e.keys), ("", ""))[1] for e in elems}
-            if "interface" in keys:
-                self._neighbours.drop(keys["interface"], keys.get("neighbor"))

@@ -1,19 +1,24 @@
 """Paths -> rows and columns: OpenConfig with Arista's augments, and SONiC's virtual paths."""
 
 import re
+from collections.abc import Mapping as Mapping_
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from collectors.fabric.series import DEVICE_ROW, Every, Series, Site
-from collectors.fabric.vocabulary import Counter, counter_table
+from collectors.fabric.vocabulary import IGNORED, Counter, counter_table
 from collectors.gnmi.path import Elem, GnmiPath
 from collectors.sonic import series as sonic
+from collectors.sonic.names import Owner, owners
+from collectors.sonic.series import VOQ
 
 _QUEUE_DIGITS = re.compile(r"(?:UC)?(\d+)")
 """`7` and Arista's unicast `UC7` are numbers; `MC0`, `RDMA` stay names unless the site maps them."""
 _ROW_KEYS = {"interface": ("name", "interface-id"), "port": ("name", "port-id"), "component": ("name",)}
+_NAMELESS = Counter(IGNORED, "none", "counter", 64, "ignore", "device", (0, 0))
+"""Of an object that stands in no name map: routes, access lists and the like."""
 _SYSTEMS = ("openconfig", "arista_eos")
 
 
@@ -33,6 +38,8 @@ class Mapping:
         self._subscribed = sorted(subscribed, key=lambda s: -len(s.path.elems))
         self._keyed = any(value != "*" for s in subscribed for e in s.path.elems for _, value in e.keys)
         self._known: dict[str, Every] = {}
+        self._maps: dict[str, dict[str, object]] = {}
+        self._owners: dict[str, Owner] = {}
 
     def series(self, path: GnmiPath) -> Series:
         """The row and column of a leaf."""
@@ -42,8 +49,19 @@ class Mapping:
             return self._sonic(path)
         return self._openconfig(path)
 
-    def _every(self, path: GnmiPath) -> Every:
-        """By the names alone where no subscription names a key: the same for every port."""
+    def name(self, map_name: str, names: Mapping_[str, object], *, whole: bool) -> bool:
+        """A name map of SONiC's database, or what changed in it. True: objects are called otherwise now."""
+        known = self._maps.get(map_name, {})
+        self._maps[map_name] = dict(names) if whole else {**known, **names}
+        if self._maps[map_name] == known:
+            return False
+        self._owners = owners(self._maps)
+        return True
+
+    def every(self, path: GnmiPath) -> Every:
+        """How often a value of this path comes, as it was subscribed to.
+
+        By the names alone where no subscription names a key: the same for every port."""
         if self._keyed:
             return self._find_every(path)
         names = path.names()
@@ -60,8 +78,14 @@ class Mapping:
     def _sonic(self, path: GnmiPath) -> Series:
         place = sonic.Place()
         for step in path.elems[:-1]:
-            place = sonic.step(place, step.name)
-        return sonic.series(place, path.elems[-1].name, self._every(path))
+            if step.name.startswith("oid:"):
+                owner = self._owners.get(step.name)
+                if owner is None:
+                    return Series(step.name, path.elems[-1].name, counter=_NAMELESS)
+                place = replace(owner.place, table=VOQ if owner.place.table == VOQ else place.table)
+            else:
+                place = sonic.step(place, step.name)
+        return sonic.series(place, path.elems[-1].name, self.every(path))
 
     def _openconfig(self, path: GnmiPath) -> Series:
         native = path.names()
@@ -70,7 +94,7 @@ class Mapping:
         index = self._index(inner) if counter is not None and not counter.ignored else None
         if index is None and inner:
             native = str(GnmiPath(tuple(e if e in inner else Elem(e.name) for e in path.elems)))
-        return Series(row, native, index, counter, self._every(path))
+        return Series(row, native, index, counter, self.every(path))
 
     def _index(self, inner: Sequence[Elem]) -> str | None:
         """The queue, priority or lane: its number; `3@Ethernet5` for a virtual output queue toward a port."""

@@ -1,9 +1,9 @@
-"""Presets: what to subscribe to on a kind of switch, and the request that says so."""
+"""Presets: what to subscribe to on a kind of switch."""
 
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 from collectors.fabric.series import Every
 from collectors.gnmi.mapping import Subscribed
@@ -11,20 +11,31 @@ from collectors.gnmi.path import PathSyntax, parse_path
 from collectors.source import SourceError
 
 BUILT_IN = Path(__file__).with_name("presets.toml")
-MODES = {"TARGET_DEFINED": 0, "ON_CHANGE": 1, "SAMPLE": 2}
-ENCODINGS = {"JSON": 0, "BYTES": 1, "PROTO": 2, "ASCII": 3, "JSON_IETF": 4}
-_KEYS = {"encoding", "target", "origin", "subscribe"}
-_SUBSCRIBE_KEYS = {"path", "mode", "interval", "refresh"}
+Mode = Literal["STREAM", "POLL", "ONCE"]
+"""Of the whole subscription: the switch sends by itself, when it is asked again, or once a call."""
+PathMode = Literal["SAMPLE", "ON_CHANGE", "TARGET_DEFINED"]
+Encoding = Literal["PROTO", "JSON_IETF", "JSON", "BYTES", "ASCII"]
+_KEYS = {"encoding", "target", "origin", "mode", "subscribe"}
+_SUBSCRIBE_KEYS = {"path", "mode", "interval", "refresh", "heartbeat", "suppress", "target"}
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One subscribed path. `interval_s` None: the collector's own interval."""
+    """One subscribed path. `interval_s` None: the collector's own interval; `target` None: the preset's."""
 
     path: str
-    mode: str = "SAMPLE"
+    mode: PathMode = "SAMPLE"
     interval_s: float | None = None
     refresh_s: float | None = None
+    heartbeat_s: float | None = None
+    suppress: bool = False
+    target: str | None = None
+
+    def every_s(self, interval_s: float) -> float | None:
+        """How often a value comes even if it does not change; None: only when it does."""
+        if self.mode == "SAMPLE" and not self.suppress:
+            return self.interval_s or interval_s
+        return self.heartbeat_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +43,22 @@ class Preset:
     """A kind of switch."""
 
     name: str
-    encoding: str
+    encoding: Encoding
     subscribe: tuple[Wanted, ...]
     target: str = ""
     origin: str = ""
+    mode: Mode = "STREAM"
 
-    def request(self, interval_s: float) -> bytes:
-        """The SubscribeRequest: STREAM."""
-        from collectors.gnmi import wire
-        from collectors.gnmi.path import GnmiPath, write_path
-
-        request = wire.SubscribeRequest()
-        listed = request.subscribe
-        listed.encoding = ENCODINGS[self.encoding]
-        if self.target:
-            listed.prefix = write_path(GnmiPath(target=self.target))
-        for wanted in self.subscribe:
-            path = parse_path(wanted.path)
-            added = listed.subscription.add(
-                path=write_path(GnmiPath(path.elems, path.origin or self.origin)), mode=MODES[wanted.mode]
-            )
-            if wanted.mode == "SAMPLE":
-                added.sample_interval = round((wanted.interval_s or interval_s) * 1e9)
-        return bytes(request.SerializeToString())
+    def target_of(self, wanted: Wanted) -> str:
+        """The prefix target under which a path is asked for."""
+        return self.target if wanted.target is None else wanted.target
 
     def subscribed(self, interval_s: float) -> tuple[Subscribed, ...]:
         """How often values of each path come."""
         return tuple(
             Subscribed(
                 parse_path(wanted.path),
-                Every(
-                    _us(wanted.interval_s or interval_s) if wanted.mode == "SAMPLE" else None,
-                    None if wanted.refresh_s is None else _us(wanted.refresh_s),
-                ),
+                Every(_us(wanted.every_s(interval_s)), _us(wanted.refresh_s)),
             )
             for wanted in self.subscribe
         )
@@ -90,17 +84,15 @@ def _preset(name: str, table: Any, where: str) -> Preset:
     if not isinstance(table, dict) or not isinstance(table.get("subscribe"), list):
         raise SourceError(f"{where}: write a table with subscribe = [{{ path = ... }}, ...]")
     _known(table, _KEYS, where)
-    encoding = table.get("encoding", "PROTO")
-    if encoding not in ENCODINGS:
-        raise SourceError(f"{where}: encoding {encoding!r}; there are {', '.join(ENCODINGS)}")
     return Preset(
         name=name,
-        encoding=encoding,
+        encoding=cast(Encoding, _one_of(table, "encoding", get_args(Encoding), where)),
         subscribe=tuple(
             _wanted(entry, f"{where}: subscribe number {n}") for n, entry in enumerate(table["subscribe"], start=1)
         ),
         target=str(table.get("target", "")),
         origin=str(table.get("origin", "")),
+        mode=cast(Mode, _one_of(table, "mode", get_args(Mode), where)),
     )
 
 
@@ -112,10 +104,28 @@ def _wanted(entry: Any, where: str) -> Wanted:
         parse_path(entry["path"])
     except PathSyntax as why:
         raise SourceError(f"{where}: {why}") from why
-    mode = entry.get("mode", "SAMPLE")
-    if mode not in MODES:
-        raise SourceError(f"{where}: mode {mode!r}; there are {', '.join(MODES)}")
-    return Wanted(entry["path"], mode, _seconds(entry, "interval", where), _seconds(entry, "refresh", where))
+    suppress, target = entry.get("suppress", False), entry.get("target")
+    if not isinstance(suppress, bool):
+        raise SourceError(f"{where}: suppress is true or false, not {suppress!r}")
+    if not isinstance(target, str | None):
+        raise SourceError(f"{where}: target is text, not {target!r}")
+    return Wanted(
+        entry["path"],
+        cast(PathMode, _one_of(entry, "mode", get_args(PathMode), where)),
+        _seconds(entry, "interval", where),
+        _seconds(entry, "refresh", where),
+        _seconds(entry, "heartbeat", where),
+        suppress,
+        target,
+    )
+
+
+def _one_of(table: dict[str, Any], key: str, known: tuple[str, ...], where: str) -> str:
+    """The first where it is not given."""
+    given = table.get(key, known[0])
+    if given not in known:
+        raise SourceError(f"{where}: {key} {given!r}; there are {', '.join(known)}")
+    return str(given)
 
 
 def _seconds(entry: dict[str, Any], key: str, where: str) -> float | None:
@@ -132,5 +142,5 @@ def _known(table: dict[str, Any], keys: set[str], where: str) -> None:
         raise SourceError(f"{where}: no such key {unknown[0]!r}; there are {', '.join(sorted(keys))}")
 
 
-def _us(seconds: float) -> int:
-    return round(seconds * 1e6)
+def _us(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e6)

@@ -6,7 +6,8 @@ import contextlib
 import socket
 
 from collectors.contract.kafka import kafka_settings
-from collectors.gnmi.stream import CONNECT_TIMEOUT_S, Reporting, Stream
+from collectors.gnmi.patience import CONNECT_TIMEOUT_S
+from collectors.gnmi.stream import NEXT_MODE, Reporting, Stream
 from collectors.gnmi.target import targets
 from collectors.source import Outlet, SourceError
 
@@ -56,7 +57,7 @@ async def tick(streams: list[Stream], interval_s: float) -> None:
 async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
     """The first scrape of every switch. Returns how many answered; a switch that did not is told by a beat."""
     shared = reporting(args, outlet, keep_ignored=True)
-    streams = [Stream(target, shared) for target in targets(args)]
+    streams = [Stream(target, shared, mode="ONCE") for target in targets(args)]
     clock = asyncio.create_task(tick(streams, min(args.interval, 1.0)))
     try:
         answered = await asyncio.gather(*(_first(stream) for stream in streams))
@@ -70,11 +71,15 @@ async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
 
 
 async def _first(stream: Stream) -> bool:
-    """One attempt, until its first scrape."""
-    reading = asyncio.create_task(stream.attempt())
-    first = asyncio.create_task(stream.first.wait())
-    await asyncio.wait({reading, first}, timeout=CONNECT_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
-    for task in (reading, first):
-        task.cancel()
-    await asyncio.gather(reading, first, return_exceptions=True)
+    """Until its first scrape; in another mode where the switch refuses one."""
+    for _ in NEXT_MODE:
+        mode = stream.mode
+        reading = asyncio.create_task(stream.attempt())
+        first = asyncio.create_task(stream.first.wait())
+        await asyncio.wait({reading, first}, timeout=CONNECT_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        for task in (reading, first):
+            task.cancel()
+        await asyncio.gather(reading, first, return_exceptions=True)
+        if stream.first.is_set() or stream.mode == mode:
+            break
     return stream.first.is_set()

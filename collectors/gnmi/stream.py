@@ -4,7 +4,8 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -13,30 +14,19 @@ from collectors.contract.beat import Beat
 from collectors.contract.fabric import PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.gnmi import wire
-from collectors.gnmi.channel import dial, subscribe
+from collectors.gnmi.channel import dial
 from collectors.gnmi.decoder import Decoder, StreamError
 from collectors.gnmi.neighbours import Neighbours
+from collectors.gnmi.patience import Backoff, Patience
+from collectors.gnmi.presets import Mode
+from collectors.gnmi.request import requests
+from collectors.gnmi.session import Session
 from collectors.gnmi.target import Target
 from collectors.source import Outlet
 
-READ_TIMEOUT_ROUNDS = 3
-"""A stream that is silent for so many intervals is dead."""
-CONNECT_TIMEOUT_S = 10.0
-QUIET_SHARE = 0.1
-"""A round is in when nothing has come for this share of the interval, at most `QUIET_S`."""
-QUIET_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Waits between attempts: doubled each time, and cut at random so that a fleet does not return as one."""
-
-    first_s: float = 1.0
-    longest_s: float = 60.0
-
-    def wait_s(self, attempt: int, chance: float) -> float:
-        """`attempt` counts from 0, `chance` is in [0, 1)."""
-        return min(self.longest_s, self.first_s * 2.0 ** min(attempt, 16)) * (0.5 + chance / 2)
+NEXT_MODE: dict[Mode, Mode] = {"STREAM": "POLL", "POLL": "ONCE", "ONCE": "STREAM"}
+"""What is tried after a switch refused a mode."""
+_REFUSALS = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INVALID_ARGUMENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +38,33 @@ class Reporting:
     cluster: str
     interval_s: float
     keep_ignored: bool = False
-    backoff: Backoff = Backoff()
+    backoff: Backoff = field(default_factory=Backoff)
 
 
 class Stream:
     """One switch. `run` reads; `tick`, called several times an interval, judges by the clock."""
 
-    def __init__(self, target: Target, reporting: Reporting, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        target: Target,
+        reporting: Reporting,
+        *,
+        mode: Mode | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.target = target
         self.first = asyncio.Event()
         """Set with the first scrape."""
         self.error: str | None = None
+        self.mode: Mode = mode or target.preset.mode
         self._reporting = reporting
         self._clock = clock
-        interval_s = reporting.interval_s
-        sampled = [w.interval_s or interval_s for w in target.preset.subscribe if w.mode == "SAMPLE"]
-        self._fastest_s = min(sampled, default=interval_s)
-        self._quiet_s = min(QUIET_S, QUIET_SHARE * interval_s)
+        self._patience = Patience(target.preset, reporting.interval_s)
         self._neighbours = Neighbours()
         self._decoder: Decoder | None = None
-        self._call: grpc.aio.StreamStreamCall | None = None
+        self._session: Session | None = None
+        self._sides: dict[str, str] = {}
         self._heard = False
-        self._cut_off = False
         self._last_message = self._last_cut = self._last_beat = self._round_began = clock()
         self._attempt = 0
 
@@ -86,7 +81,10 @@ class Stream:
             await self.session()
             self.error = "the switch ended the stream"
         except grpc.aio.AioRpcError as why:
-            self.error = f"{why.code().name}: {why.details()}"
+            self.error = f"{why.code().name}: {why.details()}"[:500]
+            if why.code() in _REFUSALS and not self._heard:
+                refused, self.mode = self.mode, NEXT_MODE[self.mode]
+                self.error += f" (asked as {refused}; {self.mode} is next)"
         except TimeoutError as why:
             self.error = str(why)
         self._beat_failure()
@@ -104,21 +102,25 @@ class Stream:
             neighbours=self._neighbours,
         )
         self._neighbours.clear()
-        self._heard, self._cut_off = False, False
+        self._heard = False
+        self._sides.clear()
         self._last_message = self._clock()
         async with dial(self.target) as channel:
-            self._call = subscribe(channel, self.target.access)
+            self._session = Session(
+                channel,
+                self.target.access,
+                requests(preset, reporting.interval_s, self.mode),
+                take=self._take,
+                round_ends=self._round_ends,
+                side_failed=self._side_failed,
+                interval_s=reporting.interval_s,
+            )
             try:
-                await self._call.write(preset.request(reporting.interval_s))
-                await self._read(self._call, self._decoder)
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if not self._cut_off or (task is not None and task.cancelling()):
-                    raise
-                raise TimeoutError(f"silent for {self._timeout_s():g} s") from None
+                await self._session.run(self.mode)
             finally:
-                self._call.cancel()
-                self._call = None
+                cut_off, self._session = self._session.cut_off, None
+        if cut_off:
+            raise TimeoutError(f"silent for {self._patience.silence_s(self._heard):g} s")
 
     def tick(self, held_up_s: float = 0.0) -> None:
         """End a round that is in, a stream that is silent, and say it when nothing came.
@@ -127,35 +129,52 @@ class Stream:
         """
         self._last_message += held_up_s
         now, decoder = self._clock(), self._decoder
-        interval_s = self._reporting.interval_s
-        if self._call is not None and decoder is not None:
-            idle = now - self._last_message
-            quiet = self._quiet_s if decoder.synced else interval_s
-            due = decoder.synced is False or now - self._last_cut >= 0.9 * interval_s
-            if decoder.samples and idle >= quiet and due:
-                self._publish(decoder.cut(time.time_ns() // 1000))
-            if idle > self._timeout_s() and not self._cut_off:
-                self._cut_off = True
-                self._call.cancel()
+        interval_s, patience = self._reporting.interval_s, self._patience
+        if self._session is not None and decoder is not None:
+            idle, age = now - self._last_message, now - self._last_cut
+            if self.mode == "STREAM":
+                due = not decoder.synced or age >= 0.9 * interval_s
+                if decoder.samples and idle >= patience.quiet_s(decoder.synced) and due:
+                    self._publish(decoder.cut(time.time_ns() // 1000))
+                elif patience.only_changes and decoder.synced and age >= interval_s:
+                    self._publish(decoder.cut(time.time_ns() // 1000, standing=True))
+            if idle > patience.silence_s(self._heard):
+                self._session.end()
         if now - self._last_beat > 1.5 * interval_s:
             self._beat_failure()
 
-    async def _read(self, call: grpc.aio.StreamStreamCall, decoder: Decoder) -> None:
-        source = f"gnmi:{self.target.address}"
-        async for raw in call:
-            self._last_message, self._heard = self._clock(), True
-            if decoder.samples == 0:
-                self._round_began = self._last_message
-            try:
-                scrape = decoder.feed(raw, time.time_ns() // 1000)
-            except StreamError as why:
-                self.error = str(why)
-                continue
-            except (wire.DecodeError, ValueError, LookupError, TypeError) as why:
-                self._reporting.outlet.reject(source, raw, f"no SubscribeResponse: {why}")
-                continue
-            if scrape is not None:
-                self._publish(scrape)
+    def _take(self, raw: bytes, side: bool) -> None:
+        decoder = self._decoder
+        if decoder is None:
+            return
+        now = self._clock()
+        if not side:
+            self._last_message, self._heard = now, True
+        if decoder.samples == 0:
+            self._round_began = now
+        try:
+            scrape = decoder.feed(raw, time.time_ns() // 1000, side=side)
+        except StreamError as why:
+            self.error = str(why)
+            return
+        except (wire.DecodeError, ValueError, LookupError, TypeError) as why:
+            self._reporting.outlet.reject(f"gnmi:{self.target.address}", raw, f"no SubscribeResponse: {why}")
+            return
+        if scrape is not None:
+            self._publish(scrape)
+
+    def _round_ends(self, begins: bool) -> None:
+        """Of POLL and ONCE: before a round its neighbours are heard anew; after it all is cut that came."""
+        if begins:
+            self._neighbours.clear()
+        elif self._decoder is not None and self._decoder.samples:
+            self._publish(self._decoder.cut(time.time_ns() // 1000))
+
+    def _side_failed(self, target: str, why: Any) -> None:
+        if why is None:
+            self._sides.pop(target, None)
+        else:
+            self._sides[target] = f"{why.code().name}: {why.details()}"
 
     def _publish(self, scrape: PortScrape | None) -> None:
         decoder, reporting = self._decoder, self._reporting
@@ -165,6 +184,8 @@ class Stream:
         reporting.outlet.publish(FABRIC_SCRAPES, scrape)
         for link in decoder.links():
             reporting.outlet.publish(FABRIC_LINKS, link)
+        for target, why in self._sides.items():
+            decoder.note(target, why)
         self._beat(True, now - self._round_began, decoder.taken)
         self._last_cut, self._attempt, self.error = now, 0, None
         self.first.set()
@@ -191,7 +212,3 @@ class Stream:
                 error=None if ok else self.error or f"nothing came for {waited:.1f} s",
             )
         )
-
-    def _timeout_s(self) -> float:
-        timeout = max(1.0, READ_TIMEOUT_ROUNDS * self._fastest_s)
-        return timeout if self._heard else max(CONNECT_TIMEOUT_S, timeout)

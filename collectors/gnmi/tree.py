@@ -8,6 +8,8 @@ from collectors.fabric.reading import Raw, number
 from collectors.gnmi.path import GnmiPath, elem
 
 Stamp = tuple[int, int]
+DEEPEST = 64
+"""Path elements; models have some twenty. What lies deeper is read past."""
 _LIST_KEYS = ("name", "interface-id", "index", "queue-type", "id")
 """Leaves that are keys of the YANG lists we meet."""
 
@@ -94,7 +96,9 @@ class Tree:
     def _grow(self, node: Container, key: str, value: Any) -> Cell | Container | None:
         path = node.path + GnmiPath((elem(key),))
         child: Cell | Container | None
-        if is_container(value):
+        if len(path.elems) > DEEPEST:
+            child = None
+        elif is_container(value):
             child = Container(path)
         else:
             child = self._learn(path)

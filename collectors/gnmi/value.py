@@ -38,6 +38,8 @@ def read_json(raw: bytes) -> Raw:
         return _json.decode(raw)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError) as why:
         raise ValueForm(f"broken JSON: {why}") from why
+    except RecursionError:
+        raise ValueForm("JSON nested too deeply") from None
 
 
 def decimal(digits: int, precision: int) -> int | float:

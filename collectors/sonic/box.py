@@ -168,7 +168,7 @@ class Box:
         told_us = seconds * 1_000_000 + micros
         if abs(told_us - now_us) <= CLOCK_TOLERANCE_US:
             return told_us
-        self._grid.errors["clock"] = f"device says {told_us} us; time of receipt used"
+        self._grid.complain("clock", f"device says {told_us} us; time of receipt used")
         return now_us
 
     def _epoch(self) -> str:

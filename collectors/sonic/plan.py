@@ -99,7 +99,7 @@ class Plan:
                 if type(reply) is list and len(reply) == len(answer.cells):
                     _put(answer, reply, grid, stamp, taken)
                 else:
-                    grid.errors[answer.hash.key] = f"redis says {reply!r}"[:200]
+                    grid.complain(answer.hash.key, f"redis says {reply!r}")
             elif isinstance(reply, Exception):
                 raise DatabaseError(f"redis refuses: {reply}")
             elif answer is not None and type(reply) is list and len(reply) == len(LLDP_FIELDS) and reply[0]:

@@ -23,6 +23,7 @@ from collectors.gnmi.channel import dial, subscribe
 from collectors.gnmi.decoder import Decoder
 from collectors.gnmi.path import read_path
 from collectors.gnmi.presets import presets
+from collectors.gnmi.request import requests
 from collectors.gnmi.service import run
 from collectors.gnmi.stream import Reporting, Stream
 from collectors.gnmi.target import Access, Target
@@ -177,7 +178,7 @@ async def discarded(wanted: list[Target], seconds: float, interval_s: float) -> 
         nonlocal count
         async with dial(target) as channel:
             call = subscribe(channel, target.access)
-            await call.write(target.preset.request(interval_s))
+            await call.write(requests(target.preset, interval_s, "STREAM")[0].raw)
             async for raw in call:
                 count += 1
                 heard.add(target.name)

@@ -11,9 +11,10 @@ import grpc
 from collectors.contract.fabric import PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.fabric.series import Site
+from collectors.gnmi.patience import Backoff
 from collectors.gnmi.presets import presets
 from collectors.gnmi.service import run
-from collectors.gnmi.stream import Backoff, Reporting, Stream
+from collectors.gnmi.stream import Reporting, Stream
 from collectors.gnmi.target import Access, Target
 from infra.fleet.gnmi_server import GnmiFleet, Login, serve
 from infra.fleet.gnmi_switch import Readings, Switch

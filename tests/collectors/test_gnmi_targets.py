@@ -8,6 +8,7 @@ import pytest
 from collectors.gnmi import wire
 from collectors.gnmi.path import read_path
 from collectors.gnmi.presets import presets
+from collectors.gnmi.request import requests
 from collectors.gnmi.source import add_arguments
 from collectors.gnmi.target import Target, targets
 from collectors.source import SourceError
@@ -29,7 +30,7 @@ def test_a_target_is_called_by_its_name_or_its_host() -> None:
 
 
 def test_a_preset_becomes_a_stream_request() -> None:
-    listed = wire.SubscribeRequest.FromString(presets(None)["sonic"].request(1.0)).subscribe
+    listed = wire.SubscribeRequest.FromString(requests(presets(None)["sonic"], 1.0, "STREAM")[0].raw).subscribe
     asked = [(str(read_path(s.path)), s.mode, s.sample_interval) for s in listed.subscription]
     assert (listed.mode, listed.encoding, read_path(listed.prefix).target) == (0, 4, "COUNTERS_DB")
     assert asked[:2] == [
