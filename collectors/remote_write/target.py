@@ -9,6 +9,7 @@ readers take. Whole is what has all series of the scrape before, counting those 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from collectors.contract.gpu import GpuScrape
@@ -36,6 +37,8 @@ class Group:
     ended: set[Series] = field(default_factory=set)
     sent: set[Series] = field(default_factory=set)
     heard_s: float = 0.0
+    closing: bool = False
+    """Another request carries the whole of it to Kafka at this moment."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,8 @@ class Target:
     done: dict[int, frozenset[Series]] = field(default_factory=dict)
     past: dict[str, Past] = field(default_factory=dict)
     node: str | None = None
+    last: GpuScrape | None = None
+    """The last whole scrape."""
     heard_s: float = 0.0
     messages: int = 0
     samples: int = 0
@@ -104,7 +109,7 @@ class Target:
         """Scrapes whose rest will not come: nothing came since. Kafka has their pieces; the messages are the whole."""
         step = Step()
         for ts_ms, group in sorted(self.open.items()):
-            if group.heard_s <= silent_since_s:
+            if group.heard_s <= silent_since_s and not group.closing:
                 self._whole(step, ts_ms, group.cells)
         for confirm in step.confirm:
             confirm()
@@ -124,8 +129,11 @@ class Target:
     def _close(self, step: Step, before_ms: int) -> None:
         """Older scrapes are taken as they are: every shard of the sender is past them."""
         for ts_ms in sorted(self.open):
-            if ts_ms < before_ms:
-                self._whole(step, ts_ms, self.open[ts_ms].cells)
+            group = self.open[ts_ms]
+            if ts_ms < before_ms and not group.closing:
+                group.closing = True
+                self._whole(step, ts_ms, group.cells)
+                step.undo.append(partial(_reopen, group))
 
     def _whole(self, step: Step, ts_ms: int, cells: dict[Series, float | None]) -> None:
         keys = self.expected
@@ -173,7 +181,9 @@ class Target:
 
     def _told(self, scrapes: list[GpuScrape]) -> Out:
         self.messages += len(scrapes)
-        self.node = scrapes[-1].node if scrapes else self.node
+        for scrape in scrapes:
+            self.node = scrape.node
+            self.last = self.last if scrape.part else scrape
         return [(GPU_SCRAPES, scrape) for scrape in scrapes]
 
     def _tell_steps(self, step: Step, ts_ms: int, cells: dict[Series, float | None]) -> None:
@@ -188,3 +198,7 @@ class Target:
             self.node = told.report.node
             self.messages += 1
             step.messages.append((JOB_STEPS, told.report))
+
+
+def _reopen(group: Group) -> None:
+    group.closing = False

@@ -1,0 +1,1 @@
+"""OpenTelemetry metrics over OTLP, HTTP and gRPC: into the same scrapes as remote write."""

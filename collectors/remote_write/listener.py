@@ -1,0 +1,75 @@
+"""The process side of the receiver: its sockets, its clock, its end."""
+
+import argparse
+import asyncio
+import logging
+import socket
+from contextlib import AsyncExitStack
+
+from aiohttp import web
+
+from collectors.contract.kafka import kafka_settings
+from collectors.otlp.grpc_server import grpc_server
+from collectors.remote_write.access import gate, read_address, server_tls
+from collectors.remote_write.intake import SOURCE, Intake
+from collectors.remote_write.server import Server
+from collectors.remote_write.source import PORT
+from collectors.source import Outlet, SourceError
+
+GRPC_PORT = 4317
+TICK_S = 0.5
+
+log = logging.getLogger("lockstep.collect")
+
+
+def intake_of(args: argparse.Namespace, outlet: Outlet, interval_s: float | None) -> Intake:
+    """What the options say of it."""
+    instance = f":{args.instance}" if getattr(args, "instance", None) else ""
+    return Intake(
+        outlet,
+        cluster=kafka_settings().cluster,
+        collector=f"{SOURCE}@{socket.gethostname()}{instance}",
+        listen=args.listen,
+        interval_s=interval_s,
+        cluster_label=args.cluster_label,
+    )
+
+
+async def listen(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Until cancelled; what waits for its rest then is published as it is. Raises `SourceError`."""
+    intake = intake_of(args, outlet, args.interval)
+    async with AsyncExitStack() as stack:
+        # Last of all, when no request comes any more.
+        stack.callback(intake.receiver.flush)
+        await _http(args, intake, stack)
+        if args.otlp_grpc is not None:
+            host, port = read_address("--otlp-grpc", args.otlp_grpc, GRPC_PORT)
+            stop = await grpc_server(args, intake, host, port)
+            stack.push_async_callback(stop)
+        await _tick(intake, args.interval)
+
+
+async def _http(args: argparse.Namespace, intake: Intake, stack: AsyncExitStack) -> None:
+    host, port = read_address("--listen", args.listen, PORT)
+    # Bodies are unpacked here, within limits; aiohttp would do it without.
+    runner = web.AppRunner(Server(intake, gate(args)).app(), access_log=None, auto_decompress=False)
+    tls = server_tls(args)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    try:
+        await web.TCPSite(runner, host, port, ssl_context=tls, shutdown_timeout=2.0).start()
+    except OSError as why:
+        raise SourceError(f"--listen {args.listen}: {why.strerror}; choose another address") from why
+    bound = runner.addresses[0]
+    log.info("%s: listening on %s:%d", SOURCE, bound[0], bound[1])
+
+
+async def _tick(intake: Intake, interval_s: float) -> None:
+    clock = asyncio.get_running_loop().time
+    due_s = clock() + interval_s
+    while True:
+        await asyncio.sleep(min(TICK_S, interval_s))
+        intake.receiver.tick()
+        if clock() >= due_s:
+            due_s = max(due_s + interval_s, clock())
+            intake.beat()
