@@ -9,7 +9,9 @@ from collectors.source import Source
 
 SOURCES: dict[str, tuple[str, str]] = {
     "dcgm": ("collectors.dcgm.source", "GPUs, from the pages of dcgm-exporter"),
+    "dcgm-engine": ("collectors.dcgm_engine.source", "GPUs by DCGM in process, or of an nv-hostengine"),
     "nvml": ("collectors.nvml.source", "GPUs of this host by NVML, where no DCGM is"),
+    "remote-write": ("collectors.remote_write.source", "GPUs, from a Prometheus or Collector that pushes here"),
     "kernel": ("collectors.kernel.source", "XIDs, link flaps and memory faults, from the kernel log"),
     "steps": ("collectors.steps.source", "training steps and job events, from the training client"),
     "training-log": ("collectors.training_log.source", "steps and checkpoints, from what a training framework prints"),
@@ -19,6 +21,7 @@ SOURCES: dict[str, tuple[str, str]] = {
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
     "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
+    "infiniband": ("collectors.infiniband.source", "InfiniBand ports: this host's, or the fabric's by its tools"),
     "snmp": ("collectors.snmp.source", "switch ports, over SNMP v2c or v3"),
 }
 

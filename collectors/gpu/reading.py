@@ -49,6 +49,8 @@ class Reading:
     labels: Mapping[str, str] = field(default_factory=dict)
     reopen: str | None = None
     """Why the library must be started anew before the next reading; None: it need not."""
+    why: str | None = None
+    """What is wrong with the part as a whole."""
 
 
 Ask = Callable[[int], Reading]

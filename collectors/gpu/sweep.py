@@ -49,9 +49,12 @@ class _Found:
 
     def take(self, reading: Reading) -> None:
         for ts_us, rows in reading.moments.items():
-            self.moments.setdefault(ts_us, []).extend(rows)
+            if rows:
+                self.moments.setdefault(ts_us, []).extend(rows)
         self.labels.update(reading.labels)
         self.reopen = self.reopen or reading.reopen
+        if reading.why is not None:
+            self.whys.append(reading.why)
 
 
 class GpuSweep:
@@ -101,10 +104,7 @@ class GpuSweep:
             await self._ask_all(ts_us, found)
             why = "; ".join(found.whys) or None
         messages = samples = 0
-        for moment_us in sorted(found.moments):
-            rows = found.moments[moment_us]
-            if not rows:
-                continue
+        for moment_us, rows in sorted(found.moments.items()):
             self._publish(moment_us, rows, found.labels)
             messages += 1
             samples += sum(value is not None for row in rows for value in row.values.values())

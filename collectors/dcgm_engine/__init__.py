@@ -1,0 +1,1 @@
+"""GPUs by DCGM's own bindings: an engine in this process, or nv-hostengine."""

@@ -1,0 +1,123 @@
+"""The source `dcgm-engine`: GPUs by DCGM without its exporter."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collectors.source import Outlet, Sight, SourceError
+from collectors.sources import seconds
+
+if TYPE_CHECKING:
+    from collectors.dcgm_engine.reader import DcgmReader
+    from collectors.dcgm_engine.session import Where
+
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--address",
+        metavar="HOST[:PORT]|unix:PATH",
+        help="an nv-hostengine that runs already (port 5555); default: an engine in this process",
+    )
+    parser.add_argument("--bindings", type=Path, metavar="DIR", help="the folder of pydcgm.py (default: DCGM's own)")
+    parser.add_argument("--library", metavar="DIR", help="the folder of libdcgm.so (default: the system's)")
+    parser.add_argument(
+        "--fast",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="between two samples of power, clocks, temperatures, use; all are sent (default %(default)g)",
+    )
+    parser.add_argument(
+        "--slow",
+        type=seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="between two samples of ECC, row remaps, links, throttle times (default %(default)g)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="longest wait for the engine in a sweep (default %(default)g)",
+    )
+    parser.add_argument(
+        "--no-xids",
+        action="store_true",
+        help="tell no XIDs: the source `kernel` runs on this node too, and its lines say more",
+    )
+
+
+def once(args: argparse.Namespace, outlet: Outlet) -> int:
+    """Start or connect, and read every field once."""
+    from collectors.gpu import serving
+
+    return serving.once(_reader(args), outlet, serving.names_of(args, "dcgm-engine", _node(args)), args.timeout)
+
+
+async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Read until cancelled."""
+    from collectors.gpu import serving
+
+    names = serving.names_of(args, "dcgm-engine", _node(args))
+    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval)
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """As in `Source`."""
+    from collectors.dcgm_engine.bindings import ADVICE, load_bindings
+    from collectors.dcgm_engine.checks import sights
+    from collectors.gpu.reading import GpuTrouble
+
+    where = _where(args.address)
+    try:
+        dcgm = load_bindings(args.bindings)
+    except GpuTrouble as why:
+        return [Sight(where.words, False, "nothing", str(why).partition(";")[0], ADVICE)]
+    return sights(dcgm, where, args.library, _node(args), args.fast, args.slow)
+
+
+def _reader(args: argparse.Namespace) -> "DcgmReader":
+    from collectors.dcgm_engine.bindings import load_bindings
+    from collectors.dcgm_engine.reader import DcgmReader
+    from collectors.dcgm_engine.watched import watches
+    from collectors.gpu.reading import GpuTrouble
+
+    where = _where(args.address)
+    try:
+        dcgm = load_bindings(args.bindings)
+    except GpuTrouble as why:
+        raise SourceError(str(why)) from why
+    wanted = watches(args.fast, args.slow)
+    return DcgmReader(dcgm, where, _node(args), wanted, args.library, with_faults=not args.no_xids)
+
+
+def _where(address: str | None) -> "Where":
+    from collectors.dcgm_engine.session import Where
+
+    if address is None:
+        return Where()
+    if address.startswith("unix:"):
+        path = address.removeprefix("unix:")
+        if not path:
+            raise SourceError(f"--address {address}: write unix:PATH")
+        return Where(socket=path)
+    port = address.rpartition(":")[2] if ":" in address.rpartition("]")[2] else ""
+    if not address or address.startswith(":") or (port and not (port.isdecimal() and 0 < int(port) < 65536)):
+        raise SourceError(f"--address {address}: write HOST, HOST:PORT or unix:PATH")
+    return Where(address=address)
+
+
+def _node(args: argparse.Namespace) -> str:
+    """The engine's host, where it is another one."""
+    from collectors.settings import this_node
+
+    if args.node or args.address is None or args.address.startswith("unix:"):
+        return this_node(args.node)
+    host = args.address.rpartition(":")[0].strip("[]") if ":" in args.address.rpartition("]")[2] else args.address
+    host = host.strip("[]")
+    return this_node() if host in LOCAL else host
