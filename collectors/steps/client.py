@@ -17,6 +17,7 @@ from typing import Any
 from collectors.steps.client_courier import Courier
 from collectors.steps.client_env import JOB, LOCAL_RANK, NODE, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
 from collectors.steps.client_step import TROUBLE, Checkpoint, GpuTimers, Phase, Step
+from collectors.steps.client_words import body, count, number, reason
 
 SOCKET = "/run/lockstep/steps.sock"
 RANKS_A_PART = 200
@@ -77,7 +78,7 @@ class Run:
             self._path,
             f'"job":{json.dumps(self.job)},"attempt":{self.attempt},"rank":{self.rank}',
             self._greeting,
-            lambda: _body(self._event("heartbeat", step=self._step)),
+            lambda: body(self._event("heartbeat", step=self._step)),
             max(0.1, heartbeat_s),
         )
         atexit.register(self._at_exit)
@@ -86,6 +87,15 @@ class Run:
     def dropped(self) -> int:
         """Datagrams that were lost since this object was made."""
         return self._courier.dropped
+
+    @property
+    def missed(self) -> int:
+        """Steps that went out without the GPU's times: it was more than 16 steps behind, or never answered."""
+        return self.timers.missed
+
+    def lose(self) -> None:
+        """Count what could not be reported; a callback calls this."""
+        self._courier.lose()
 
     def step(self, step: int, *, phase: str | None = None) -> Step:
         """A context manager around one step; it measures the whole and, with its spans, the parts."""
@@ -110,19 +120,22 @@ class Run:
     ) -> None:
         """Send one step that was measured elsewhere. Seconds are this rank's own; None is unknown."""
         try:
-            if self._saving_s is not None:
-                checkpoint_s, self._saving_s = self._saving_s + (checkpoint_s or 0.0), None
+            saving_s, self._saving_s = self._saving_s, None
+            if saving_s is not None:  # readers take a step's time as holding its save's
+                checkpoint_s = saving_s + (checkpoint_s or 0.0)
+                step_s = None if step_s is None else saving_s + step_s
+                start_us = None if start_us is None else start_us - int(saving_s * 1e6)
             if start_us is None and step_s is not None:
                 start_us = time.time_ns() // 1000 - int(step_s * 1e6)
             self._step = int(step)
-            body = (
+            said = (
                 f'"step":{self._step},"phase":"{phase or self._phase}"'
-                f"{_whole('start_us', start_us)}{_number('step_s', step_s)}{_number('compute_s', compute_s)}"
-                f"{_number('wait_s', wait_s)}{_number('transfer_s', transfer_s)}{_number('data_s', data_s)}"
-                f"{_number('checkpoint_s', checkpoint_s)}{_number('cpu_s', cpu_s)}{_whole('tokens', tokens)}"
-                f"{_whole('sum_sq_len', sum_sq_len)}{_number('tflops_per_gpu', tflops_per_gpu)}"
+                f"{count('start_us', start_us)}{number('step_s', step_s)}{number('compute_s', compute_s)}"
+                f"{number('wait_s', wait_s)}{number('transfer_s', transfer_s)}{number('data_s', data_s)}"
+                f"{number('checkpoint_s', checkpoint_s)}{number('cpu_s', cpu_s)}{count('tokens', tokens)}"
+                f"{count('sum_sq_len', sum_sq_len)}{number('tflops_per_gpu', tflops_per_gpu)}"
             )
-            self._courier.say("step", body)
+            self._courier.say("step", said)
         except TROUBLE:
             self._courier.lose()
 
@@ -158,8 +171,14 @@ class Run:
         return Phase(phase, self._swap_phase)
 
     def checkpoint(self, step: int, *, bytes: int | None = None) -> Checkpoint:
-        """A context manager around a save; its time goes with the step around it, or else with the next one."""
+        """A context manager around a save; its time is added to the next step, or goes with the step around it."""
         return Checkpoint(step, bytes, self._saved)
+
+    def saved(self, step: int, seconds: float | None, *, bytes: int | None = None) -> None:
+        """A save that was timed elsewhere; `seconds` is how long it held up training."""
+        done = Checkpoint(step, bytes, self._saved)
+        done.seconds = seconds
+        self._saved(done)
 
     def here(self) -> dict[str, Any]:
         """This rank's line of the placement."""
@@ -174,9 +193,7 @@ class Run:
             parts = [rows[i : i + RANKS_A_PART] for i in range(0, len(rows), RANKS_A_PART)]
             ts_us = time.time_ns() // 1000
             for number, part in enumerate(parts):
-                self._courier.keep(
-                    "placed", _body({"ts_us": ts_us, "part": number, "parts": len(parts), "ranks": part})
-                )
+                self._courier.keep("placed", body({"ts_us": ts_us, "part": number, "parts": len(parts), "ranks": part}))
         except TROUBLE:
             self._courier.lose()
 
@@ -209,12 +226,12 @@ class Run:
         if why is None or (isinstance(why, SystemExit) and why.code in (None, 0)):
             self.end()
         else:
-            self.end("cancelled" if isinstance(why, KeyboardInterrupt) else "failed", _reason(why))
+            self.end("cancelled" if isinstance(why, KeyboardInterrupt) else "failed", reason(why))
 
     def _at_exit(self) -> None:
         why = getattr(sys, "last_value", None)
         if isinstance(why, BaseException):
-            self.end("failed", _reason(why))
+            self.end("failed", reason(why))
         else:
             self.end(None)
 
@@ -223,11 +240,12 @@ class Run:
         return before
 
     def _saved(self, saved: Checkpoint) -> None:
-        if self._open is None:
-            self._saving_s = saved.seconds + (self._saving_s or 0.0)
-        else:
-            self._open.checkpoint_s = saved.seconds + (self._open.checkpoint_s or 0.0)
+        if self._open is not None:
             self._open.phase = "checkpoint"
+        if saved.seconds is not None and self._open is None:
+            self._saving_s = saved.seconds + (self._saving_s or 0.0)
+        elif saved.seconds is not None and self._open is not None:
+            self._open.checkpoint_s = saved.seconds + (self._open.checkpoint_s or 0.0)
         if self.rank == 0:
             self._tell("checkpoint", step=saved.step, bytes=saved.bytes, seconds=saved.seconds)
 
@@ -236,16 +254,16 @@ class Run:
 
     def _tell(self, kind: str, **fields: Any) -> None:
         try:
-            self._courier.keep("event", _body(self._event(kind, **fields)))
+            self._courier.keep("event", body(self._event(kind, **fields)))
         except TROUBLE:
             self._courier.lose()
 
     def _greeting(self) -> str:
         about = {**self._about, **self._here, "pid": os.getpid()}
         try:
-            return _body(about)
+            return body(about)
         except TROUBLE:  # an odd value in the model or the coordinates: the rest is still true
-            return _body({**about, "model": None, "flops_per_token": None, "coords": {}})
+            return body({**about, "model": None, "flops_per_token": None, "coords": {}})
 
     def _node(self) -> str:
         """The collector's own name for this node where it has left it beside its socket."""
@@ -254,23 +272,3 @@ class Run:
                 return file.read().strip()
         except (OSError, ValueError):
             return first(self._env, NODE) or socket.gethostname()
-
-
-def _number(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    value = float(value)
-    return f',"{name}":{value!r}' if value - value == 0.0 else ""  # JSON has no infinity and no NaN
-
-
-def _whole(name: str, value: int | None) -> str:
-    return "" if value is None else f',"{name}":{int(value)}'
-
-
-def _body(fields: Mapping[str, Any]) -> str:
-    """The fields of an object without its braces. Raises for what JSON cannot hold."""
-    return json.dumps(fields, separators=(",", ":"), allow_nan=False)[1:-1]
-
-
-def _reason(why: BaseException) -> str:
-    return f"{type(why).__name__}: {why}"[:300]

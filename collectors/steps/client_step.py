@@ -22,6 +22,8 @@ class GpuTimers:
         self._event = event
         self._free: list[Any] = []
         self._late: deque[Step] = deque()
+        self.missed = 0
+        """Steps that were reported without the GPU's times, which came too late or not at all."""
 
     def mark(self) -> Any:
         """A recorded event; None where there are none. After one failure the host's clock is used."""
@@ -53,6 +55,7 @@ class GpuTimers:
             if not done and len(self._late) <= may_wait:
                 return
             step = self._late.popleft()
+            self.missed += not done
             self._free += step.settle(with_gpu=done)
 
 
@@ -119,6 +122,16 @@ class Step:
         if kind is None:  # a step that failed half-way has no time that could be compared
             self.timers.ended(self)
 
+    def waited(self, seconds: float) -> None:
+        """The step began so much earlier, waiting for its batch; for a loop that hears of the batch when it is there.
+
+        Of a batch that is accumulated, the step has already counted that time.
+        """
+        if not self.seconds and not self.pairs:
+            self._began_s -= seconds
+            self.start_us -= int(seconds * 1e6)
+        self.seconds["data_s"] = self.seconds.get("data_s", 0.0) + seconds
+
     def gpu_done(self) -> bool:
         """Whether every timer of the step has passed on the GPU."""
         try:
@@ -127,16 +140,17 @@ class Step:
             return False
 
     def settle(self, *, with_gpu: bool) -> list[Any]:
-        """Report the step, without the GPU's times where they are not there; gives the timers back."""
-        free: list[Any] = []
+        """Report the step, without the GPU's times where they are not there; gives the timers back.
+
+        Also those that have not passed: to record one again makes it forget.
+        """
         try:
             for name, begin, end in self.pairs if with_gpu else ():
                 self.seconds[name] = self.seconds.get(name, 0.0) + begin.elapsed_time(end) / 1000.0
-                free += (begin, end)
         except TROUBLE:
             self.seconds.clear()
         self._owner.settled(self)
-        return free
+        return [timer for _, begin, end in self.pairs for timer in (begin, end)]
 
 
 class Span:
@@ -189,7 +203,7 @@ class Checkpoint:
     def __init__(self, step: int, size: int | None, saved: Callable[["Checkpoint"], None]) -> None:
         self.step = step
         self.bytes = size
-        self.seconds = 0.0
+        self.seconds: float | None = None
         self._saved = saved
 
     def __enter__(self) -> "Checkpoint":

@@ -1,9 +1,7 @@
 """The training client, against a bare socket: what it sends, and that it never stands in training's way."""
 
 import ast
-import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,29 +14,9 @@ from collectors.steps.client import Run
 from collectors.steps.client_courier import KEPT
 from collectors.steps.client_env import attempt_of, gpu_uuid_of
 from collectors.steps.client_step import LATE_STEPS
+from tests.collectors.ear import Ear
 
 ROOT = Path(__file__).parents[2]
-
-
-class Ear:
-    """A socket that hears datagrams."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(str(path))
-        self.socket.settimeout(10)
-
-    def next(self, kind: str) -> dict[str, Any]:
-        """The next datagram of one type; heartbeats and greetings in between are passed over."""
-        while True:
-            found: dict[str, Any] = json.loads(self.socket.recv(1 << 18))
-            if found.get("kind", found["type"]) == kind:
-                return found
-
-    def close(self) -> None:
-        self.socket.close()
-        self.path.unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -445,12 +423,13 @@ def test_a_gpu_is_named_by_uuid_or_not_at_all() -> None:
 
 def test_the_client_needs_the_standard_library_only() -> None:
     names = set()
-    for path in (ROOT / "collectors" / "steps").glob("client*.py"):
+    folder = ROOT / "collectors" / "steps"
+    for path in (*folder.glob("client*.py"), folder / "lightning.py", folder / "hugging_face.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(node.module or "")
     own = {name for name in names if name.startswith("collectors.")}
-    assert all(name.startswith("collectors.steps.client_") for name in own)
+    assert all(name.startswith("collectors.steps.client") for name in own)
     assert {name.split(".")[0] for name in names - own} <= sys.stdlib_module_names
