@@ -1,0 +1,79 @@
+"""Runs a tool of infiniband-diags, bounded in time and in what it may print."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+
+MOST_BYTES = 256 << 20
+"""Some 300 bytes a port: far above the largest subnet of 48 k LIDs."""
+STDERR_BYTES = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What it printed, and its exit status."""
+
+    out: bytes
+    err: bytes
+    status: int
+
+    @property
+    def complaint(self) -> str:
+        """The last line of standard error that says something."""
+        lines = [line.strip() for line in self.err.decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1][:300] if lines else ""
+
+
+class ToolError(OSError):
+    """The tool could not be run, printed without end, or took too long."""
+
+
+async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYTES) -> Output:
+    """Run it to its end. One that takes too long is killed with all that it started. Raises `ToolError`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ToolError(f"{argv[0]}: not found; install infiniband-diags, or give its folder with --tools") from None
+    except OSError as why:
+        raise ToolError(f"{argv[0]}: {why.strerror}") from why
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(timeout_s):
+            out, err = await asyncio.gather(
+                _read(process.stdout, most_bytes, argv[0]), _drain(process.stderr, STDERR_BYTES)
+            )
+            return Output(out, err, await process.wait())
+    except TimeoutError:
+        raise ToolError(f"{argv[0]}: no end within {timeout_s:g} s; see --timeout") from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+async def _read(stream: asyncio.StreamReader, most: int, tool: str) -> bytes:
+    parts, size = [], 0
+    while part := await stream.read(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise ToolError(f"{tool}: printed more than {most >> 20} MiB")
+    return b"".join(parts)
+
+
+async def _drain(stream: asyncio.StreamReader, most: int) -> bytes:
+    """Its end is what counts; the rest is read so that the tool does not wait."""
+    kept = b""
+    while part := await stream.read(1 << 16):
+        kept = (kept + part)[-most:]
+    return kept

@@ -1,0 +1,1 @@
+"""Host NICs: driver statistics, PCIe links, and which GPUs sit by which NIC."""
