@@ -79,6 +79,19 @@ def jobs_with_steps_were_placed(context: dg.AssetCheckExecutionContext) -> dg.As
     )
 
 
+@dg.asset_check(asset=job_inventory)
+def no_gpu_is_placed_twice(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+    """Two jobs on one GPU at one time: it is shared, or one of them ended untold. The later one counts."""
+    start, end = window(context)
+    wrong = [
+        f"{row['gpu']}: {row['job']} and {row['other_job']} for {row['seconds']} s"
+        for row in _rows("overlapping_placements", start, end)
+    ]
+    return dg.AssetCheckResult(
+        passed=not wrong, severity=dg.AssetCheckSeverity.WARN, description=_told(wrong) or "none"
+    )
+
+
 @dg.asset_check(asset=usable_compute_hourly, blocking=True)
 def buckets_sum_to_installed(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
     """To the microsecond."""
@@ -143,6 +156,7 @@ def what_is_mended_had_failed(context: dg.AssetCheckExecutionContext) -> dg.Asse
 CHECKS = [
     some_gpu_was_seen,
     jobs_with_steps_were_placed,
+    no_gpu_is_placed_twice,
     buckets_sum_to_installed,
     mfu_is_possible,
     every_node_has_a_score_or_is_silent,

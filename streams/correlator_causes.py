@@ -2,7 +2,8 @@
 
 from streams.contract import Finding, Severity
 from streams.correlator_parts import Parts, collector_host, finding_gpu, finding_node
-from streams.world import Named, World
+from streams.placements import Named
+from streams.world import World
 
 BROKEN = 90
 """From this level on a GPU is broken for good enough to take its node down with it."""

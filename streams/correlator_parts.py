@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from streams.contract import Finding
-from streams.world import Named, World
+from streams.placements import Named
+from streams.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from msgspec import Struct
 from streams.contract import Finding, HealthReason, HealthState, NodeHealth, finding_key
 from streams.correlator_causes import BROKEN, level
 from streams.correlator_parts import finding_gpu, finding_node
-from streams.world import Named, World
+from streams.placements import Named
+from streams.world import World
 
 VERSION = 1
 HOUR_US = 3_600_000_000

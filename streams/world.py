@@ -4,7 +4,6 @@ An in-process view, rebuilt from the compacted topics and recent scrapes; nothin
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
@@ -13,13 +12,7 @@ from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
 from streams.cables import Cables
 from streams.hosts import Host
-
-
-class Named(NamedTuple):
-    """A thing of one cluster: names repeat between clusters."""
-
-    cluster: str
-    name: str
+from streams.placements import Named, Placements
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +27,10 @@ class GpuPlace:
 
 
 @dataclass(slots=True)
-class Job:
-    """The last true placement of a job. `ended` jobs are hurt by nothing."""
-
-    name: str
-    ts_us: int
-    ranks: dict[int, Placement]
-    ended: bool = False
-
-
-@dataclass(slots=True)
 class World:
     """Learns from messages in any order; the newest of a kind is true."""
 
-    jobs: dict[Named, Job] = field(default_factory=dict)
-    ended_us: dict[Named, int] = field(default_factory=dict)
+    placements: Placements = field(default_factory=Placements)
     cables: Cables = field(default_factory=Cables)
     gpus: dict[Named, GpuPlace] = field(default_factory=dict)
     nodes: dict[Named, int] = field(default_factory=dict)
@@ -60,8 +42,6 @@ class World:
     version: int = 0
     """Grows when a placement, cable or place of a GPU changed: what was judged may now be judged better."""
     _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    _jobs_on_gpu: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
-    _jobs_on_node: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
     _switches: set[Named] = field(default_factory=set)
     _gpus_seen: dict[Named, list[Gpu]] = field(default_factory=dict)
     _known: dict[Named, tuple[object, ...]] = field(default_factory=dict)
@@ -90,37 +70,30 @@ class World:
 
     def rank(self, cluster: str, job: str, rank: int) -> Placement | None:
         """Where a rank runs or last ran."""
-        known = self.jobs.get(Named(cluster, job))
-        return known.ranks.get(rank) if known else None
+        return self.placements.rank(cluster, job, rank)
 
     def world_size(self, cluster: str, job: str) -> int | None:
         """Ranks of a job; None: its placement is not known."""
-        known = self.jobs.get(Named(cluster, job))
-        return len(known.ranks) if known else None
+        return self.placements.world_size(cluster, job)
 
     def jobs_on_gpu(self, cluster: str, uuid: str) -> set[str]:
         """Running jobs with a rank on this GPU. Ranks placed on the node without a GPU named count as well."""
-        found = self._running(cluster, self._jobs_on_gpu.get(Named(cluster, uuid), set()))
         place = self.gpus.get(Named(cluster, uuid))
         if place is None:
-            return found
-        if place.job is not None and not self._has_ended(cluster, place.job):
-            found.add(place.job)
-        unnamed = {
-            (job, rank)
-            for job, rank in self._jobs_on_node.get(Named(cluster, place.node), set())
-            if self.jobs[Named(cluster, job)].ranks[rank].gpu_uuid is None
-        }
-        return found | self._running(cluster, unnamed)
+            return self.placements.on_gpu(cluster, uuid, None, None, None)
+        found = self.placements.on_gpu(cluster, uuid, place.node, place.index, place.job)
+        if place.job is not None and not self.placements.has_ended(cluster, place.job):
+            found.add(self.placements.own_name(cluster, place.job))
+        return found
 
     def jobs_on_node(self, cluster: str, node: str) -> set[str]:
         """Running jobs with a rank on this node."""
-        found = self._running(cluster, self._jobs_on_node.get(Named(cluster, node), set()))
+        found = self.placements.on_node(cluster, node)
         rows = self._known.get(Named(cluster, node), ())
         return found | {
-            row[3]
+            self.placements.own_name(cluster, row[3])
             for row in rows
-            if isinstance(row, tuple) and row[3] is not None and not self._has_ended(cluster, row[3])
+            if isinstance(row, tuple) and row[3] is not None and not self.placements.has_ended(cluster, row[3])
         }
 
     def gpus_on_node(self, cluster: str, node: str) -> set[str]:
@@ -162,7 +135,7 @@ class World:
         if link.far_kind != "switch":
             return set()
         below = self.nodes_below(cluster, device) or self.nodes_below(cluster, link.far_device)
-        return {job for job in self._names_on(cluster, below) if not self._nodes_of(cluster, job) <= below}
+        return {job for job in self._names_on(cluster, below) if not self.placements.nodes_of(cluster, job) <= below}
 
     def nodes_below(self, cluster: str, device: str) -> set[str]:
         """Hosts cabled to a switch directly."""
@@ -175,23 +148,10 @@ class World:
 
     def is_running(self, cluster: str, job: str) -> bool:
         """A job that was not seen to end; one never placed counts as running."""
-        return not self._has_ended(cluster, job)
+        return not self.placements.has_ended(cluster, job)
 
     def _names_on(self, cluster: str, nodes: set[str]) -> set[str]:
         return set().union(*(self.jobs_on_node(cluster, node) for node in nodes)) if nodes else set()
-
-    def _nodes_of(self, cluster: str, job: str) -> set[str]:
-        known = self.jobs.get(Named(cluster, job))
-        return {p.node for p in known.ranks.values()} if known else set()
-
-    def _running(self, cluster: str, ranks: set[tuple[str, int]]) -> set[str]:
-        return {job for job, _ in ranks if not self._has_ended(cluster, job)}
-
-    def _has_ended(self, cluster: str, job: str) -> bool:
-        known = self.jobs.get(Named(cluster, job))
-        if known is not None:
-            return known.ended
-        return Named(cluster, job) in self.ended_us
 
     def _scrape(self, message: GpuScrape) -> None:
         node = Named(message.cluster, message.node)
@@ -226,40 +186,10 @@ class World:
         self.version += self.cables.name(node.cluster, Host(node.name, "node", node.name))
 
     def _job(self, message: JobEvent) -> None:
-        key = Named(message.cluster, message.job)
-        if message.kind == "ended":
-            self.ended_us[key] = max(message.ts_us, self.ended_us.get(key, 0))
-            known = self.jobs.get(key)
-            if known is not None and known.ts_us <= message.ts_us and not known.ended:
-                known.ended = True
-                self.version += 1
-        elif message.kind in ("started", "restarted"):
-            known = self.jobs.get(key)
-            if known is not None and known.ended and message.ts_us > self.ended_us.get(key, 0):
-                known.ended = False
-                self.version += 1
-        elif message.kind == "placed":
-            self._place(key, message)
-
-    def _place(self, key: Named, message: JobEvent) -> None:
-        known = self.jobs.get(key)
-        ranks = {p.rank: p for p in message.placement}
-        if known is not None:
-            if message.ts_us < known.ts_us or (message.ts_us == known.ts_us and known.ranks == ranks):
-                return
-            for rank, old in known.ranks.items():
-                self._jobs_on_node[Named(key.cluster, old.node)].discard((key.name, rank))
-                if old.gpu_uuid is not None:
-                    self._jobs_on_gpu[Named(key.cluster, old.gpu_uuid)].discard((key.name, rank))
-        ended = self.ended_us.get(key, 0) >= message.ts_us
-        self.jobs[key] = Job(key.name, message.ts_us, ranks, ended)
-        for node in {p.node for p in ranks.values()}:
-            self._node(Named(key.cluster, node))
-        for rank, new in ranks.items():
-            self._jobs_on_node.setdefault(Named(key.cluster, new.node), set()).add((key.name, rank))
-            if new.gpu_uuid is not None:
-                self._jobs_on_gpu.setdefault(Named(key.cluster, new.gpu_uuid), set()).add((key.name, rank))
-        self.version += 1
+        self.version += self.placements.learn(message)
+        if message.kind == "placed":
+            for node in {p.node for p in message.placement}:
+                self._node(Named(message.cluster, node))
 
 
 def _pod(namespace: str | None, pod: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """What training jobs say of themselves: steps, life, placement, collectives."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -46,12 +46,24 @@ class Coords(Struct, frozen=True, kw_only=True):
     ep: int | None = None
 
 
+PlacementSource = Literal["job", "nccl-log", "nccl-inspector", "kubernetes", "slurm", "hpc-job"]
+PLACEMENT_SOURCES: tuple[PlacementSource, ...] = get_args(PlacementSource)
+"""The surest first: what the job registers knows its ranks; a scheduler knows which GPUs it gave away."""
+
+
 class Placement(Struct, frozen=True, kw_only=True):
-    """Where one rank runs."""
+    """Where one rank runs.
+
+    A scheduler gives GPUs away and does not know ranks: its rows are numbered -1, -2, ... and are no ranks.
+    """
 
     rank: int
     node: str
     gpu_uuid: str | None = None
+    gpu_index: int | None = None
+    """Of the GPU on its node, where its UUID is not told."""
+    pod: str | None = None
+    """`namespace/name` of the pod that holds the GPU."""
     gpu_model: str | None = None
     coords: Coords = field(default_factory=Coords)
 
@@ -75,7 +87,7 @@ JobEventKind = Literal["placed", "started", "checkpoint", "restarted", "ended", 
 
 
 class JobEvent(Message, frozen=True, kw_only=True):
-    """A moment in a job's life. A `placed` event carries the whole placement: the last one is true."""
+    """A moment in a job's life. A `placed` event carries the whole placement: the last one of a source is true."""
 
     job: str
     attempt: int = 0
@@ -93,6 +105,10 @@ class JobEvent(Message, frozen=True, kw_only=True):
     rank: int | None = None
     node: str | None = None
     pid: int | None = None
+    source: PlacementSource | None = None
+    """Who tells a placement or an end; None: the job itself."""
+    aliases: list[str] = field(default_factory=list)
+    """Other names of this job: its number at the scheduler, its pods as `namespace/name`."""
 
 
 CollectiveSource = Literal[

@@ -32,7 +32,8 @@ JOB_EVENTS = Topic(
 JOB_PLACEMENTS = Topic(
     name="job.placements.v1",
     type=JobEvent,
-    key=lambda m: scoped(m.cluster, m.job),
+    # With a scheduler as its source: what it gave away must not replace the job's own ranks in the compacted log.
+    key=lambda m: scoped(m.cluster, m.job, *([m.source] if m.source else [])),
     partitions=1,
     compacted=True,
     max_message_bytes=LARGE_BYTES,

@@ -165,6 +165,15 @@ def golden(topic: Any) -> str:
     return (Path(__file__).parent / "golden" / f"{topic.name}.json").read_text().strip()
 
 
+def of_then(now: Any, once: Any) -> Any:
+    """What is written now, less the fields that were not there once, at any depth."""
+    if isinstance(now, dict) and isinstance(once, dict):
+        return {name: of_then(now[name], once[name]) for name in once}
+    if isinstance(now, list) and isinstance(once, list) and len(now) == len(once):
+        return [of_then(one, other) for one, other in zip(now, once, strict=True)]
+    return now
+
+
 def test_every_topic_has_golden_bytes() -> None:
     assert {topic.name for topic, *_ in GOLDEN} == {topic.name for topic in ALL_TOPICS}
 
@@ -174,8 +183,8 @@ def test_a_message_is_on_the_wire_as_it_always_was(topic: Any, message: Message,
     wire = golden(topic)
     # Fields may be added: what once stood there must still read as the same message.
     assert topic.decode(wire.encode()) == message
-    written = msgspec.json.decode(topic.encode(message))
-    assert {k: written[k] for k in msgspec.json.decode(wire)} == msgspec.json.decode(wire)
+    once = msgspec.json.decode(wire)
+    assert of_then(msgspec.json.decode(topic.encode(message)), once) == once
     assert topic.decode(topic.encode(message)) == message
     assert topic.key(message) == key
 

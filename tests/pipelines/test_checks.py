@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from collectors.contract.topics import GPU_SCRAPES
+from collectors.contract.job import JobEvent, Placement
+from collectors.contract.topics import GPU_SCRAPES, JOB_EVENTS, JOB_PLACEMENTS
 from pipelines.ask import asking
 from pipelines.checks import odd_mfu, wrong_sums
 from pipelines.rollup import GPU_DAYS, USABLE_HOURLY
@@ -54,3 +55,31 @@ def test_damage_to_the_table_is_found_against_the_inventory(lake: Lake, damage: 
     with asking(WarehouseSettings(state=str(lake.folder))) as ask:
         told = wrong_sums(ask("bucket_sums", start=HOUR, end=HOUR + timedelta(hours=1)))
     assert [line.partition(": ")[2] for line in told] == found
+
+
+def test_two_jobs_on_one_gpu_are_told_and_one_job_under_two_names_is_not(lake: Lake) -> None:
+    def placed(job: str, minute: int, *ranks: Placement, **more: Any) -> JobEvent:
+        return JobEvent(ts_us=at(minute), job=job, kind="placed", placement=list(ranks), **more)
+
+    def ended(job: str, minute: int) -> JobEvent:
+        return JobEvent(ts_us=at(minute), job=job, kind="ended", source="slurm")
+
+    def at(minute: int) -> int:
+        return int(HOUR.timestamp() + 60 * minute) * 1_000_000
+
+    own = placed("llm", 1, Placement(rank=0, node="n1", gpu_uuid="g0"), aliases=["77"])
+    slurm = [
+        placed("77", 0, Placement(rank=-1, node="n1", gpu_index=0), source="slurm"),
+        placed("78", 10, Placement(rank=-1, node="n1", gpu_index=0), source="slurm"),
+        placed("79", 0, Placement(rank=-1, node="n1", gpu_index=1), source="slurm"),
+        placed("80", 30, Placement(rank=-1, node="n1", gpu_index=1), source="slurm"),
+    ]
+    lake.fill(
+        (GPU_SCRAPES, scrapes("n1", ["g0", "g1"], 0, 3600)),
+        (JOB_PLACEMENTS, [own, *slurm]),
+        (JOB_EVENTS, [own, ended("78", 25), ended("79", 30)]),
+    )
+    lake.roll(GPU_DAYS, DAY, DAY + timedelta(days=1))
+    with asking(WarehouseSettings(state=str(lake.folder))) as ask:
+        rows = ask("overlapping_placements", start=HOUR, end=HOUR + timedelta(hours=1))
+    assert [(r["gpu"], r["job"], r["other_job"], r["seconds"]) for r in rows] == [("g0", "78", "llm", 900)]

@@ -19,7 +19,7 @@ COLLECTIVE_OPTIONAL = {
 """Column of the message -> column of the table."""
 OF_MEMBERS = ("cluster", "job", "node", "ts", "source", "comm", "comm_size", "comm_name")
 MEMBER = ("rank", "host", "pid", "gpu", "nvml", "pci", "state", "error")
-EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token")
+EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token", "source", "aliases")
 SHAPE = ("params", "active_params", "layers", "heads", "head_dim", "seq_len", "dtype")
 EVENTS = ("cluster", "job", "attempt", "ts", "topic", "kind", "ranks", "model", *SHAPE, *EVENT)
 PLACEMENTS = (
@@ -37,6 +37,9 @@ PLACEMENTS = (
     "pp",
     "cp",
     "ep",
+    "source",
+    "gpu_index",
+    "pod",
 )
 
 
@@ -116,7 +119,8 @@ def job_tables(messages: Sequence[JobEvent], topic: str) -> Tables:
         )
         for at in message.placement:
             c = at.coords
-            placements.append((*of_event, at.rank, at.node, at.gpu_uuid, at.gpu_model, c.dp, c.tp, c.pp, c.cp, c.ep))
+            where = (at.rank, at.node, at.gpu_uuid, at.gpu_model, c.dp, c.tp, c.pp, c.cp, c.ep)
+            placements.append((*of_event, *where, message.source, at.gpu_index, at.pod))
     return from_rows("job_events", EVENTS, events) | from_rows("placements", PLACEMENTS, placements)
 
 

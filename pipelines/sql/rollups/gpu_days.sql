@@ -5,6 +5,7 @@ select
     arg_max(node, ts) as node,
     gpu_uuid,
     arg_max(pci, ts) as pci,
+    arg_max(gpu_index, ts) as gpu_index,
     arg_max(model, ts) as model,
     min(ts) as first_at,
     max(ts) as last_at,

@@ -26,7 +26,8 @@ steps as (
 placed as (
     select cluster, job, attempt, rank, ts, coalesce(dp, rank) as replica, gpu_uuid, gpu_model
     from placements
-    where ts >= $start - interval 180 day and ts < $end
+    -- A scheduler's rows are no ranks.
+    where ts >= $start - interval 180 day and ts < $end and rank >= 0
 ),
 -- By attempt, or where the attempt was not placed by itself (its number is the framework's), as the job was placed last.
 attempts as (select distinct cluster, job, attempt from steps),

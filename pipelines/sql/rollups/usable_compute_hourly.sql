@@ -161,13 +161,21 @@ redone as materialized (
 
 -- Layer 4: which rank holds the GPU. A placement holds until the job's next one, or until its attempt or a later one ended;
 -- a job that told of itself and then nothing for a day is over.
+-- A scheduler tells a GPU by its number on the node: the one that was last seen there.
+indexes as materialized (
+    select cluster, node, gpu_index, arg_max(gpu_uuid, last_at) as gpu_uuid
+    from gpu_days
+    where day >= $start::DATE - interval 15 day and day <= $end::DATE and gpu_index is not null
+    group by all
+),
 placings as materialized (
-    select distinct cluster, job, attempt, rank, gpu_uuid, pp, epoch_us(ts) as t
-    from placements
+    select distinct
+        cluster, job, attempt, rank, coalesce(placements.gpu_uuid, indexes.gpu_uuid) as gpu_uuid, pp, epoch_us(ts) as t
+    from placements left join indexes using (cluster, node, gpu_index)
     where ts >= $start - interval 180 day and ts < $end
 ),
 moments as materialized (
-    select cluster, job, attempt, kind, epoch_us(ts) as t
+    select cluster, job, attempt, kind, source, epoch_us(ts) as t
     from job_days
     where day >= $start::DATE - interval 180 day and ts < $end
 ),
@@ -207,7 +215,9 @@ stays as materialized (
         ) as until_us
     from turns
     left join (select * from moments where kind = 'ended') as ended
-        on ended.cluster = turns.cluster and ended.job = turns.job and ended.attempt >= turns.attempt and ended.t > turns.t
+        on ended.cluster = turns.cluster and ended.job = turns.job and ended.t > turns.t
+        -- A scheduler counts its own restarts only: a thousand stand for one.
+        and (ended.attempt >= turns.attempt or (ended.source is not null and ended.attempt // 1000 >= turns.attempt // 1000))
     left join last_heard on last_heard.cluster = turns.cluster and last_heard.job = turns.job
     group by all
 ),

@@ -6,6 +6,7 @@ create table if not exists gpu_days (
     node VARCHAR,
     gpu_uuid VARCHAR,
     pci VARCHAR,
+    gpu_index INTEGER,
     model VARCHAR,
     first_at TIMESTAMPTZ,
     last_at TIMESTAMPTZ,

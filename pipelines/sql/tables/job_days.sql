@@ -8,6 +8,7 @@ create table if not exists job_days (
     kind VARCHAR,
     ts TIMESTAMPTZ,
     state VARCHAR,
+    source VARCHAR,
     params DOUBLE,
     active_params DOUBLE,
     layers INTEGER,

@@ -1,4 +1,5 @@
 -- Grain: one event in a job's life, per topic that carried it: a placed event may stand twice, from job.events and job.placements.
+-- source: who told a placement or an end, NULL: the job itself. aliases: its number at the scheduler, its pods.
 -- The placement itself stands in placements, one row a rank.
 create table if not exists job_events (
     cluster VARCHAR,
@@ -24,5 +25,7 @@ create table if not exists job_events (
     seconds DOUBLE,
     rank INTEGER,
     node VARCHAR,
-    pid BIGINT
+    pid BIGINT,
+    source VARCHAR,
+    aliases VARCHAR[]
 )

@@ -1,5 +1,6 @@
 -- Grain: one rank of one placed event, per topic that carried it. The last event of a job is true as a whole: a rank that it
--- does not name is not placed. The view job_placements says from when to when.
+-- does not name is not placed. The view job_placements says from when to when. source NULL: the job itself; a scheduler knows
+-- no ranks, its rows are numbered -1, -2, ...
 create table if not exists placements (
     cluster VARCHAR,
     job VARCHAR,
@@ -14,5 +15,8 @@ create table if not exists placements (
     tp INTEGER,
     pp INTEGER,
     cp INTEGER,
-    ep INTEGER
+    ep INTEGER,
+    source VARCHAR,
+    gpu_index INTEGER,
+    pod VARCHAR
 )

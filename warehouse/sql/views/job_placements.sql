@@ -1,4 +1,5 @@
 -- Grain: cluster x job x attempt x rank x stay: where a rank ran, from when to when.
+-- A rank below zero is a GPU that a scheduler (source) gave to the job; it ends when the job tells its own ranks.
 -- until_ts is NULL while it still runs there; a later placed event or the job's end closes it.
 create or replace view job_placements as
 with
@@ -29,6 +30,9 @@ select
     pp,
     cp,
     ep,
+    source,
+    gpu_index,
+    pod,
     ts as from_ts,
     until_ts
 from placed

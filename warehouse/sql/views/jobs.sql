@@ -10,6 +10,7 @@ select
     arg_max(state, ts) filter (where kind = 'ended') as state,
     arg_max(reason, ts) filter (where kind = 'ended') as reason,
     max(ranks) as ranks,
+    list_distinct(flatten(list(aliases) filter (where aliases is not null))) as aliases,
     max(step) as last_step,
     count(*) filter (where kind = 'checkpoint') as checkpoints,
     sum(seconds) filter (where kind = 'checkpoint') as checkpoint_s,

@@ -1,0 +1,79 @@
+"""What jobs and their schedulers tell of one job, in any order."""
+
+from itertools import permutations
+from typing import Any
+
+from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.job import JobEvent, Placement
+from streams.world import World
+
+T0 = 1_800_000_000_000_000
+OWN = JobEvent(ts_us=T0 + 30, job="llm", kind="placed", aliases=["77"], placement=[Placement(rank=0, node="n2")])
+GIVEN = JobEvent(
+    ts_us=T0,
+    job="77",
+    kind="placed",
+    source="slurm",
+    placement=[Placement(rank=-1, node="n1", gpu_index=3), Placement(rank=-2, node="n1", gpu_index=5)],
+)
+
+
+def world(*messages: Any) -> World:
+    out = World()
+    for message in messages:
+        out.learn(message)
+    return out
+
+
+def scrape(*gpus: Gpu) -> GpuScrape:
+    return GpuScrape(node="n1", ts_us=T0, gpus=list(gpus))
+
+
+def test_a_gpu_that_a_scheduler_gave_away_by_number_is_that_jobs_and_no_other_is() -> None:
+    seen = scrape(Gpu(uuid="G3", index=3), Gpu(uuid="G4", index=4))
+    for order in permutations((GIVEN, seen)):
+        told = world(*order)
+        assert [told.jobs_on_gpu("default", uuid) for uuid in ("G3", "G4")] == [{"77"}, set()]
+
+
+def test_a_job_is_known_by_the_name_it_gives_itself_whatever_the_order() -> None:
+    seen = scrape(Gpu(uuid="G3", index=3, hpc_job="77"))
+    for order in permutations((GIVEN, OWN, seen)):
+        told = world(*order)
+        assert told.jobs_on_gpu("default", "G3") == {"llm"}
+        assert told.jobs_on_node("default", "n1") == {"llm"}
+        assert told.rank("default", "llm", 0) == OWN.placement[0]
+
+
+def test_a_schedulers_end_ends_a_job_that_could_not_say_so() -> None:
+    end = JobEvent(ts_us=T0 + 60, job="77", kind="ended", state="node_fail", source="slurm")
+    for order in permutations((GIVEN, OWN, end)):
+        assert not world(*order).is_running("default", "llm")
+
+
+def test_what_the_job_tells_of_its_ranks_is_believed_until_it_ends() -> None:
+    own = JobEvent(ts_us=T0 + 30, job="77", kind="placed", placement=[Placement(rank=0, node="n1", gpu_uuid="G3")])
+    again = JobEvent(ts_us=T0 + 90, job="77", kind="placed", source="slurm", placement=[Placement(rank=-1, node="n9")])
+    for order in permutations((GIVEN, own, again)):
+        assert world(*order).rank("default", "77", 0) == own.placement[0]
+    end = JobEvent(ts_us=T0 + 60, job="77", kind="ended", source="slurm")
+    told = world(GIVEN, own, end, again)
+    assert told.jobs_on_node("default", "n9") == {"77"}
+    assert told.jobs_on_node("default", "n1") == set()
+
+
+def test_a_pod_holds_only_the_gpus_that_its_node_says_it_holds() -> None:
+    held = JobEvent(
+        ts_us=T0,
+        job="ml/bert",
+        kind="placed",
+        source="kubernetes",
+        aliases=["ml/bert-0"],
+        placement=[Placement(rank=-1, node="n1", pod="ml/bert-0")],
+    )
+    seen = scrape(
+        Gpu(uuid="G0", index=0, namespace="ml", pod="bert-0"), Gpu(uuid="G1", index=1, namespace="ml", pod="other")
+    )
+    for order in permutations((held, seen)):
+        told = world(*order)
+        assert [told.jobs_on_gpu("default", uuid) for uuid in ("G0", "G1")] == [{"ml/bert"}, {"ml/other"}]
