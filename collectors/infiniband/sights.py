@@ -18,8 +18,6 @@ FATAL = {
     "ufm": "see the address, and that telemetry is on in UFM",
 }
 SATURATED = "clear them (`perfquery -R LID PORT`), at one place only, and read the 64-bit set where there is one"
-    "clear these counters (`perfquery -R LID PORT`), at one place only, and read the 64-bit set where there is one"
-)
 LOST_AFTER = "ib_tx_discard_packets"
 
 
