@@ -195,7 +195,7 @@ class Stream:
 
     def _beat(self, ok: bool, seconds: float, samples: int) -> None:
         self._last_beat = self._clock()
-        waited = self._last_beat - self._last_message
+        waited = self._last_beat - self._last_cut
         self._reporting.outlet.beat(
             Beat(
                 cluster=self._reporting.cluster,

@@ -34,6 +34,8 @@ _PREFIXES = {
     "PORT_OPERR_TABLE": "STATE_DB:PORT_OPERR_TABLE:",
 }
 _PARTS = frozenset({"Queues", "Pfcwd", "PriorityGroups"})
+_NO_PORTS = frozenset({"PortInitDone", "PortConfigDone"})
+"""Keys of PORT_TABLE by which orchagent says how far it is."""
 _QUEUE = re.compile(r"(?P<port>.+?):(?P<index>\d+)(?P<rest>:.*)?")
 _SWITCH = re.compile(r"(SWITCH|ASIC_STATE|oid:)", re.IGNORECASE)
 
@@ -55,6 +57,8 @@ def step(place: Place, key: str) -> Place:
         return replace(place, table=key)
     if key == "VoQs":
         return replace(place, table=VOQ)
+    if key in _NO_PORTS:
+        return replace(place, table="PORT_TABLE", port=None)
     if key in _PARTS or key.endswith("_DB") or key == "localhost" or "*" in key:
         return place
     if found := _QUEUE.fullmatch(key):

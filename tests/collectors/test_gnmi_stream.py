@@ -1,27 +1,20 @@
 """Streams against real gRPC servers on this machine."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from collectors.contract.fabric import PortScrape
-from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.contract.topics import FABRIC_LINKS
 from collectors.fabric.series import Site
 from collectors.gnmi.patience import Backoff
 from collectors.gnmi.presets import presets
-from collectors.gnmi.service import run
-from collectors.gnmi.stream import Reporting, Stream
 from collectors.gnmi.target import Access, Target
 from infra.fleet.gnmi_server import GnmiFleet, Login, serve
 from infra.fleet.gnmi_switch import Readings, Switch
 from tests.collectors.certificates import Certificates
-from tests.collectors.list_outlet import ListOutlet
+from tests.collectors.gnmi_collecting import collecting, play, scrapes, until
 
-INTERVAL_S = 0.1
 PORTS = ("Ethernet1", "Ethernet2")
 
 
@@ -49,35 +42,6 @@ def target(fleet: GnmiFleet, name: str = "leaf1", *, preset: str = "arista", acc
         site=Site(lossless=(3,)),
         access=access or Access(insecure=True),
     )
-
-
-def scrapes(outlet: ListOutlet, name: str = "leaf1") -> list[PortScrape]:
-    return [s for s in outlet.of(FABRIC_SCRAPES) if s.device == name]
-
-
-@asynccontextmanager
-async def collecting(*targets: Target) -> AsyncIterator[ListOutlet]:
-    outlet = ListOutlet()
-    shared = Reporting(
-        outlet=outlet, collector="gnmi@here", cluster="c", interval_s=INTERVAL_S, backoff=Backoff(0.05, 0.1)
-    )
-    task = asyncio.create_task(run([Stream(t, shared) for t in targets], INTERVAL_S))
-    try:
-        yield outlet
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(true: Callable[[], bool]) -> None:
-    """Wait for it; a test that waits for a minute has failed."""
-    async with asyncio.timeout(60):
-        while not true():
-            await asyncio.sleep(0.01)
-
-
-def play(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(test())  # type: ignore[arg-type]
 
 
 def test_rounds_become_scrapes_and_the_first_is_the_baseline() -> None:
