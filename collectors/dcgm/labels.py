@@ -41,6 +41,7 @@ class Use(NamedTuple):
     namespace: str | None
     pod: str | None
     container: str | None
+    pod_uid: str | None
     hpc_job: str | None
 
 
@@ -85,14 +86,14 @@ def place_of(labels: Mapping[str, str]) -> Place:
 
 def use_of(labels: Mapping[str, str], renamed: bool = False) -> Use:
     """Who uses it. `renamed`: the page has `exported_*` labels, so that the plain ones name the exporter."""
-    job = labels.get("hpc_job") or None
+    job, uid = labels.get("hpc_job") or None, labels.get("pod_uid") or None
     if renamed or any(labels.get(name) for name in EXPORTED):
         namespace, pod, container = (labels.get(name) or None for name in EXPORTED)
-        return Use(namespace, pod, container, job)
+        return Use(namespace, pod, container, uid, job)
     pod = first(labels, POD)
     if pod is not None and _EXPORTER_POD.fullmatch(pod):
-        return Use(None, None, None, job)
-    return Use(first(labels, NAMESPACE), pod, first(labels, CONTAINER), job)
+        return Use(None, None, None, None, job)
+    return Use(first(labels, NAMESPACE), pod, first(labels, CONTAINER), uid, job)
 
 
 def extra_of(labels: Mapping[str, str]) -> dict[str, str]:

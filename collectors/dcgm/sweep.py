@@ -33,8 +33,7 @@ class Sweep:
         node: str,
         timeout_s: float,
         interval_s: float | None,
-        access: Access | None = None,
-        buffers: Buffers | None = None,
+        pages: Pages,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._target = target
@@ -44,7 +43,7 @@ class Sweep:
         self._timeout_s = timeout_s
         self._interval_s = interval_s
         self._now_us = now_us
-        self._pages: Pages = pages_of(target, access, buffers)
+        self._pages = pages
         self._reader = PageReader(node, cluster)
         self._subject: str | None = None
         self._began_s: float | None = None
@@ -164,8 +163,7 @@ def sweep_of(args: argparse.Namespace, target: Target, outlet: Outlet, access: A
         node=target.node or args.node or host,
         timeout_s=args.timeout,
         interval_s=None if getattr(args, "once", False) else args.interval,
-        access=access,
-        buffers=buffers,
+        pages=pages_of(target, access, buffers),
     )
 
 

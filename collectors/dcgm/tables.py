@@ -26,7 +26,7 @@ class _Row:
 
     def gpu(self, node: str) -> Gpu:
         """Several users of one GPU stand parallel, parted by commas, in the order of the page."""
-        pods = [u for u in dict.fromkeys(Use(*use[:3], None) for use in self.uses) if any(u)]
+        pods = [u for u in dict.fromkeys(Use(*use[:4], None) for use in self.uses) if any(u)]
         jobs = list(dict.fromkeys(use.hpc_job for use in self.uses if use.hpc_job))
         return Gpu(
             uuid=self.uuid(node),
@@ -37,6 +37,7 @@ class _Row:
             namespace=_joined(u.namespace for u in pods),
             pod=_joined(u.pod for u in pods),
             container=_joined(u.container for u in pods),
+            pod_uid=_joined(u.pod_uid for u in pods),
             hpc_job=_joined(jobs),
         )
 

@@ -5,6 +5,7 @@ anew after each of its time-outs, and pods of an exporter move with their nodes,
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,11 @@ class KubernetesService:
         return document
 
 
+def in_pod() -> bool:
+    """The API is where a pod finds it, and no kubeconfig says otherwise."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
+
+
 def _client(kubeconfig: Path | None) -> Any:
     try:
         import kubernetes.client
@@ -115,15 +121,13 @@ def _client(kubeconfig: Path | None) -> Any:
     # One try; the next look is a minute away.
     configuration.retries = False
     try:
-        if kubeconfig is not None:
-            config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+        if kubeconfig is None and in_pod():
+            config.load_incluster_config(client_configuration=configuration)
         else:
-            config.load_config(client_configuration=configuration)
+            config.load_kube_config(None if kubeconfig is None else str(kubeconfig), client_configuration=configuration)
     except (config.ConfigException, OSError, ValueError) as why:
-        where = (
-            f"--kubeconfig {kubeconfig}" if kubeconfig is not None else "neither a pod of the cluster nor a kubeconfig"
-        )
-        raise SourceError(f"{where}: {why}") from why
+        said = str(why).partition("\n")[0]
+        raise SourceError(f"--kubernetes: {said}; run in a pod of the cluster, or give --kubeconfig FILE") from why
     return kubernetes.client.ApiClient(configuration)
 
 
