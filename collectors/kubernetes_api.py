@@ -1,0 +1,104 @@
+"""A Kubernetes API server, asked by the official client, answered in plain JSON."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from collectors.source import SourceError
+
+WAIT_S = 10.0
+PAGE = 500
+"""Things asked for at a time."""
+MAX_BYTES = 64 << 20
+
+
+class KubernetesApi:
+    """One API server. `client` is what the official client's API classes take."""
+
+    def __init__(self, kubeconfig: Path | None) -> None:
+        """From a pod's service account, else a kubeconfig. Raises `SourceError`."""
+        self.client = _client(kubeconfig)
+        self.host = str(self.client.configuration.host)
+
+    def ask(self, verb: str, rights: str, call: Any, *words: str, **options: Any) -> dict[str, Any] | None:
+        """JSON of one answer; None: there is no such thing. The client's own types refuse `endpoints: null`.
+
+        `verb` and `rights` say in an error what was asked and which role it needs. Raises `SourceError`.
+        """
+        import kubernetes.client
+        import urllib3.exceptions
+
+        try:
+            answer = call(*words, **options, _preload_content=False, _request_timeout=WAIT_S)
+            raw = answer.read(MAX_BYTES + 1)
+            answer.release_conn()
+        except kubernetes.client.ApiException as why:
+            if why.status == 404:
+                return None
+            if why.status in (401, 403):
+                raise SourceError(
+                    f"{self.host} does not let us {verb} (HTTP status {why.status});"
+                    f" give the service account a role with {rights}"
+                ) from why
+            raise SourceError(f"{self.host}: HTTP status {why.status} {why.reason}") from why
+        except (urllib3.exceptions.HTTPError, OSError) as why:
+            raise SourceError(f"{self.host}: {_said(why)}") from why
+        try:
+            document = json.loads(raw) if len(raw) <= MAX_BYTES else None
+        except (ValueError, RecursionError) as why:
+            raise SourceError(f"{self.host}: its answer is no JSON") from why
+        if not isinstance(document, dict):
+            raise SourceError(f"{self.host}: its answer is no object of Kubernetes")
+        return document
+
+
+def in_pod() -> bool:
+    """The API is where a pod finds it, and no kubeconfig says otherwise."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
+
+
+def _client(kubeconfig: Path | None) -> Any:
+    try:
+        import kubernetes.client
+        import kubernetes.config
+    except ImportError as why:
+        raise SourceError("pip install 'lockstep-telemetry[kubernetes]'") from why
+    config: Any = kubernetes.config
+    configuration = kubernetes.client.Configuration()
+    # One try; the next look is a minute away.
+    configuration.retries = False
+    try:
+        if kubeconfig is None and in_pod():
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            config.load_kube_config(None if kubeconfig is None else str(kubeconfig), client_configuration=configuration)
+    except (config.ConfigException, OSError, ValueError) as why:
+        said = str(why).partition("\n")[0]
+        raise SourceError(f"{said}; run in a pod of the cluster, or give --kubeconfig FILE") from why
+    return kubernetes.client.ApiClient(configuration)
+
+
+def objects(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of a list; what is none is passed over."""
+    found = document.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def inner(document: dict[str, Any], key: str) -> dict[str, Any]:
+    """An object inside; empty where there is none."""
+    found = document.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def text(value: Any) -> str | None:
+    """Text that says something."""
+    return value if isinstance(value, str) and value else None
+
+
+def _said(why: Exception) -> str:
+    """urllib3 wraps the system's words, several deep."""
+    deepest: BaseException = why
+    while (deeper := getattr(deepest, "reason", None) or deepest.__cause__) and isinstance(deeper, BaseException):
+        deepest = deeper
+    return getattr(deepest, "strerror", None) or str(deepest).partition("\n")[0]
