@@ -18,9 +18,9 @@ MOST_BYTES = 64 << 10
 HOST_PIDS = 0xEFFFFFFC
 """The inode of the first PID namespace (linux/proc_ns.h, PROC_PID_INIT_INO): only there are the driver's PIDs ours."""
 
-_SLURM = re.compile(r"/[^/]*slurm[^/]*/(?:uid_\d+/)?job_(\d+)(?:/|$)")
+_SLURM = re.compile(r"/[^/]*slurm[^/]*/(?:uid_\d+/)?job_(\d+)(?=[/\n])")
 _POD = re.compile(
-    r"/[^/]*kubepods[^:]*?pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:/|$)"
+    r"/[^/]*kubepods[^:]*?pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?=[/\n])"
 )
 
 
@@ -33,7 +33,7 @@ class Owner:
 
 
 def owner_of(cgroup: str) -> Owner:
-    """From the text of /proc/PID/cgroup."""
+    """From the text of /proc/PID/cgroup. Every line of it ends: what does not was cut off, and says nothing."""
     slurm, pod = _SLURM.search(cgroup), _POD.search(cgroup)
     return Owner(
         None if slurm is None else slurm[1],
