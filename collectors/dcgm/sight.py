@@ -28,6 +28,8 @@ CAUSES = {
     " fail (dcgm-exporter #728): update it, or take the NVSWITCH fields out of its counters file",
     "no TLS on that port": "the target speaks http: write http://",
     "HTTP request to an HTTPS server": "the target speaks https: write https://, or --https",
+    "certificate required": "give --cert and --key: the target asks for a client certificate",
+    "closed before": "a target that asks for a client certificate (--cert, --key) ends so; else read its log",
     "certificate": "give --ca FILE, and --tls-name where the certificate names another host",
     "Connection refused": "see whether the exporter runs; DCGM 4.7 dropped fields 200 and 201, and an exporter whose"
     " counters file lists them stops",

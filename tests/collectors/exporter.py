@@ -1,6 +1,7 @@
 """A server on loopback that answers like an exporter, or badly."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -51,7 +52,7 @@ class Exporter:
 
 
 @asynccontextmanager
-async def serving(answer: Callable[[int], bytes | None]) -> AsyncIterator[Exporter]:
+async def serving(answer: Callable[[int], bytes | None], tls: ssl.SSLContext | None = None) -> AsyncIterator[Exporter]:
     """An exporter for the length of the block."""
     exporter = Exporter(answer)
     tasks: set[asyncio.Task[None]] = set()
@@ -59,7 +60,7 @@ async def serving(answer: Callable[[int], bytes | None]) -> AsyncIterator[Export
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.get_running_loop().create_task(exporter.handle(reader, writer)))
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     exporter.port = server.sockets[0].getsockname()[1]
     try:
         yield exporter
