@@ -17,11 +17,16 @@ SOURCES: dict[str, tuple[str, str]] = {
     "training-log": ("collectors.training_log.source", "steps and checkpoints, from what a training framework prints"),
     "nccl-inspector": ("collectors.nccl.source", "collectives, from the files of the NCCL Inspector plug-in"),
     "nccl-ras": ("collectors.nccl_ras.source", "how far each rank of a job is and which are gone, from NCCL's RAS"),
+    "flight-recorder": (
+        "collectors.flight_recorder.source",
+        "which rank did not enter which collective, from PyTorch's flight recorder",
+    ),
     "nccl-tests": ("collectors.nccl_tests.source", "bandwidth of collectives, from what nccl-tests printed"),
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
     "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
     "infiniband": ("collectors.infiniband.source", "InfiniBand ports: this host's, or the fabric's by its tools"),
+    "nic": ("collectors.nic.source", "network interfaces of this host, and which GPUs are by which"),
     "snmp": ("collectors.snmp.source", "switch ports, over SNMP v2c or v3"),
 }
 

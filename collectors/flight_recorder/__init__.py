@@ -1,0 +1,1 @@
+"""What PyTorch's flight recorder dumps when a collective hangs."""
