@@ -1,6 +1,8 @@
 """One target, read again and again: messages, rejects and a beat a sweep, whatever went wrong."""
 
+import argparse
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -8,6 +10,7 @@ from typing import Any, TypeVar
 
 from collectors.contract.beat import Beat
 from collectors.contract.errors import UserError
+from collectors.contract.kafka import kafka_settings
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.gpu.apart import apart
@@ -79,6 +82,18 @@ class Reporter:
             await self.sweep(target, read, timeout_s)
             due_s = max(due_s + self.interval_s, clock())
             await asyncio.sleep(due_s - clock())
+
+
+def reporter(source: str, args: argparse.Namespace, outlet: Outlet, interval_s: float | None) -> Reporter:
+    """What the options say of the process."""
+    instance = f":{args.instance}" if getattr(args, "instance", None) else ""
+    return Reporter(
+        outlet=outlet,
+        source=source,
+        collector=f"{source}@{socket.gethostname()}{instance}",
+        cluster=kafka_settings().cluster,
+        interval_s=interval_s,
+    )
 
 
 class Aside:

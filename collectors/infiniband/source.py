@@ -3,13 +3,9 @@
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from collectors.source import Outlet, Sight, SourceError
 from collectors.sources import seconds
-
-if TYPE_CHECKING:
-    from collectors.fabric.sweeping import Reporter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +50,14 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
     """Read everything once. Raises `SourceError` where nothing could be read."""
     import asyncio
 
+    from collectors.fabric.sweeping import reporter
     from collectors.infiniband.targets import targets
 
     wanted = targets(args, once=True)
-    reporter = _reporter(args, outlet, None)
+    told = reporter("infiniband", args, outlet, None)
 
     async def read() -> list[int]:
-        return [await reporter.sweep(target.name, target.sweep, target.timeout_s) for target in wanted]
+        return [await told.sweep(target.name, target.sweep, target.timeout_s) for target in wanted]
 
     count = sum(asyncio.run(read()))
     if not count:
@@ -72,15 +69,16 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Every target each interval, until cancelled; one that hangs delays no other."""
     import asyncio
 
+    from collectors.fabric.sweeping import reporter
     from collectors.infiniband.targets import targets
 
     wanted = targets(args, once=False)
     if any(target.name == "-" for target in wanted):
         raise SourceError("standard input is read with --once")
-    reporter = _reporter(args, outlet, args.interval)
+    told = reporter("infiniband", args, outlet, args.interval)
     async with asyncio.TaskGroup() as group:
         for target in wanted:
-            group.create_task(reporter.forever(target.name, target.sweep, target.timeout_s))
+            group.create_task(told.forever(target.name, target.sweep, target.timeout_s))
 
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:
@@ -88,19 +86,3 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     from collectors.infiniband.sights import sights
 
     return sights(args)
-
-
-def _reporter(args: argparse.Namespace, outlet: Outlet, interval_s: float | None) -> "Reporter":
-    import socket
-
-    from collectors.contract.kafka import kafka_settings
-    from collectors.fabric.sweeping import Reporter
-
-    instance = f":{args.instance}" if getattr(args, "instance", None) else ""
-    return Reporter(
-        outlet=outlet,
-        source="infiniband",
-        collector=f"infiniband@{socket.gethostname()}{instance}",
-        cluster=kafka_settings().cluster,
-        interval_s=interval_s,
-    )
