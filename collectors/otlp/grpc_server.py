@@ -18,8 +18,10 @@ AT_ONCE = 64
 """Exports under way at once; gRPC turns further ones away, and their senders come again."""
 
 
-async def grpc_server(args: argparse.Namespace, intake: Intake, host: str, port: int) -> Callable[[], Awaitable[None]]:
-    """Listen; what comes back stops it. Raises `SourceError`."""
+async def grpc_server(
+    args: argparse.Namespace, intake: Intake, host: str, port: int
+) -> tuple[int, Callable[[], Awaitable[None]]]:
+    """Listen; the port, and what stops it. Raises `SourceError`."""
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     import grpc
     import grpc.aio
@@ -52,12 +54,12 @@ async def grpc_server(args: argparse.Namespace, intake: Intake, host: str, port:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         if args.cert is None:
-            server.add_insecure_port(address)
+            bound = server.add_insecure_port(address)
         else:
             ca = args.client_ca.read_bytes() if args.client_ca is not None else None
             pair = (args.key or args.cert).read_bytes(), args.cert.read_bytes()
             credentials = grpc.ssl_server_credentials([pair], ca, require_client_auth=ca is not None)
-            server.add_secure_port(address, credentials)
+            bound = server.add_secure_port(address, credentials)
     except (RuntimeError, OSError) as why:
         raise SourceError(f"--otlp-grpc {address}: cannot listen there: {why}") from why
     await server.start()
@@ -65,4 +67,4 @@ async def grpc_server(args: argparse.Namespace, intake: Intake, host: str, port:
     async def stop() -> None:
         await server.stop(STOP_S)
 
-    return stop
+    return bound, stop

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from aiohttp import web
@@ -35,33 +36,41 @@ def intake_of(args: argparse.Namespace, outlet: Outlet, interval_s: float | None
     )
 
 
-async def listen(args: argparse.Namespace, outlet: Outlet) -> None:
+Bound = Callable[[int, int | None], None]
+"""Called once everything listens, with the ports of HTTP and of gRPC."""
+
+
+async def listen(args: argparse.Namespace, outlet: Outlet, bound: Bound = lambda *_: None) -> None:
     """Until cancelled; what waits for its rest then is published as it is. Raises `SourceError`."""
     intake = intake_of(args, outlet, args.interval)
     async with AsyncExitStack() as stack:
         # Last of all, when no request comes any more.
         stack.callback(intake.receiver.flush)
-        await _http(args, intake, stack)
+        http_port, grpc_port = await _http(args, intake, stack), None
         if args.otlp_grpc is not None:
             host, port = read_address("--otlp-grpc", args.otlp_grpc, GRPC_PORT)
-            stop = await grpc_server(args, intake, host, port)
+            grpc_port, stop = await grpc_server(args, intake, host, port)
             stack.push_async_callback(stop)
+        bound(http_port, grpc_port)
         await _tick(intake, args.interval)
 
 
-async def _http(args: argparse.Namespace, intake: Intake, stack: AsyncExitStack) -> None:
+async def _http(args: argparse.Namespace, intake: Intake, stack: AsyncExitStack) -> int:
     host, port = read_address("--listen", args.listen, PORT)
     # Bodies are unpacked here, within limits; aiohttp would do it without.
-    runner = web.AppRunner(Server(intake, gate(args)).app(), access_log=None, auto_decompress=False)
+    runner = web.AppRunner(
+        Server(intake, gate(args)).app(), access_log=None, auto_decompress=False, shutdown_timeout=2.0
+    )
     tls = server_tls(args)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     try:
-        await web.TCPSite(runner, host, port, ssl_context=tls, shutdown_timeout=2.0).start()
+        await web.TCPSite(runner, host, port, ssl_context=tls).start()
     except OSError as why:
         raise SourceError(f"--listen {args.listen}: {why.strerror}; choose another address") from why
-    bound = runner.addresses[0]
-    log.info("%s: listening on %s:%d", SOURCE, bound[0], bound[1])
+    address, port = runner.addresses[0][:2]
+    log.info("%s: listening on %s:%d", SOURCE, address, port)
+    return int(port)
 
 
 async def _tick(intake: Intake, interval_s: float) -> None:

@@ -65,22 +65,25 @@ class SeriesBook:
     """Series by whatever form a sender gives their labels. `cluster_label`: the label that names a GPU cluster."""
 
     cluster_label: str | None = None
+    most: int = MOST_SERIES
     known: dict[Hashable, Series] = field(default_factory=dict)
     first: Series = field(default_factory=lambda: Series("", {}, None))
     """Stands before the first series of a request."""
     _sources: dict[Source, Source] = field(default_factory=dict)
+    _same: dict[Hashable, Series] = field(default_factory=dict)
+    """Each series once, in whatever form it comes."""
 
     def learn(self, key: Hashable, labels: Callable[[], Mapping[str, str]], head: bytes = b"") -> Series:
         """The series of `key`; `labels` is asked where it is new. Raises what `labels` raises."""
         series = self.known.get(key)
         if series is None:
-            series = self._made(dict(labels()))
-            series.head = head
-            if len(self.known) >= MOST_SERIES:
+            if len(self.known) >= self.most:
                 self.known.clear()
                 self._sources.clear()
+                self._same.clear()
                 self.first.after = None
-            self.known[key] = series
+            series = self.known[key] = self._made(dict(labels()))
+            series.head = head or series.head
         return series
 
     def _made(self, labels: dict[str, str]) -> Series:
@@ -92,7 +95,8 @@ class SeriesBook:
         cluster = labels.get(self.cluster_label) if self.cluster_label else None
         source = Source(kind, labels.get("job", ""), _instance(labels), cluster or None, replica)
         shown = {key: value for key, value in labels.items() if key not in REPLICA}
-        return Series(name, shown, self._sources.setdefault(source, source))
+        fresh = Series(name, shown, self._sources.setdefault(source, source))
+        return self._same.setdefault((name, source, tuple(sorted(shown.items()))), fresh)
 
 
 def kind_of(name: str) -> str | None:

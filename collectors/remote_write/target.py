@@ -96,7 +96,7 @@ class Target:
         group.heard_s = now_s
         if self._is_whole(group.cells, group.ended):
             self._close(step, before_ms=ts_ms)
-            self._whole(step, ts_ms, group.cells)
+            self._close_one(step, ts_ms, group)
         elif fresh:
             step.messages += self._part(ts_ms, fresh)
             step.confirm.append(lambda: group.sent.update(fresh))
@@ -131,9 +131,12 @@ class Target:
         for ts_ms in sorted(self.open):
             group = self.open[ts_ms]
             if ts_ms < before_ms and not group.closing:
-                group.closing = True
-                self._whole(step, ts_ms, group.cells)
-                step.undo.append(partial(_reopen, group))
+                self._close_one(step, ts_ms, group)
+
+    def _close_one(self, step: Step, ts_ms: int, group: Group) -> None:
+        group.closing = True
+        self._whole(step, ts_ms, group.cells)
+        step.undo.append(partial(_reopen, group))
 
     def _whole(self, step: Step, ts_ms: int, cells: dict[Series, float | None]) -> None:
         keys = self.expected
