@@ -1,4 +1,4 @@
-"""Paths -> rows and columns: OpenConfig with Arista's augments, and SONiC's virtual paths."""
+"""Paths -> rows and columns: OpenConfig with its augments, native models, and SONiC's databases."""
 
 import re
 from collections.abc import Mapping as Mapping_
@@ -14,12 +14,33 @@ from collectors.sonic import series as sonic
 from collectors.sonic.names import Owner, owners
 from collectors.sonic.series import VOQ
 
-_QUEUE_DIGITS = re.compile(r"(?:UC)?(\d+)")
-"""`7` and Arista's unicast `UC7` are numbers; `MC0`, `RDMA` stay names unless the site maps them."""
-_ROW_KEYS = {"interface": ("name", "interface-id"), "port": ("name", "port-id"), "component": ("name",)}
+_QUEUE_DIGITS = re.compile(r"(?:UC|unicast-|c-out-[48]q-q)?(\d+)")
+"""`7`, Arista's unicast `UC7`, Nokia's `unicast-7` and Cisco's `c-out-8q-q7` are numbers; `MC0`, `RDMA` stay names
+unless the site maps them."""
+_QUEUE_DEFAULT = re.compile(r"c-out-[48]q-q-default")
+"""Cisco NX-OS calls queue 0 so."""
+_QUEUES = frozenset({"queue", "out-queue", "QueuingStats-list"})
+_ROW_KEYS = {
+    "interface": ("name", "interface-id"),
+    "port": ("name", "port-id"),
+    "component": ("name",),
+    "If-list": ("name", "id"),
+    "statistic": ("interface-name",),
+}
+_SPLITS = frozenset({"queue-type", "statType"})
+"""Keys that say of what kind a queue is, not which one."""
 _NAMELESS = Counter(IGNORED, "none", "counter", 64, "ignore", "device", (0, 0))
 """Of an object that stands in no name map: routes, access lists and the like."""
-_SYSTEMS = ("openconfig", "arista_eos")
+_SYSTEMS = (
+    "openconfig",
+    "arista_eos",
+    "cumulus_gnmi",
+    "nokia_srl",
+    "nokia_sros",
+    "cisco_nxos",
+    "cisco_iosxr",
+    "juniper",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +121,7 @@ class Mapping:
         """The queue, priority or lane: its number; `3@Ethernet5` for a virtual output queue toward a port."""
         if not inner:
             return None
-        own = [value for key, value in inner[-1].keys if key != "queue-type"]
+        own = [value for key, value in inner[-1].keys if key not in _SPLITS]
         kind = dict(inner[-1].keys).get("queue-type", "UNICAST").upper()
         index = ".".join(self._number(inner[-1].name, value) for value in own)
         if not kind.endswith("UNICAST"):
@@ -109,10 +130,12 @@ class Mapping:
         return f"{index}@{outer}" if outer else index
 
     def _number(self, element: str, value: str) -> str:
-        if element != "queue":
+        if element not in _QUEUES:
             return value
         if value in self._site.queues:
             return self._site.queues[value]
+        if _QUEUE_DEFAULT.fullmatch(value):
+            return "0"
         found = _QUEUE_DIGITS.fullmatch(value)
         return found[1] if found else value
 

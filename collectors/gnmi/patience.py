@@ -31,7 +31,7 @@ class Patience:
     """By what was subscribed to."""
 
     def __init__(self, preset: Preset, interval_s: float) -> None:
-        told = [wanted.every_s(interval_s) for wanted in preset.subscribe if preset.target_of(wanted) == preset.target]
+        told = [wanted.every_s(interval_s) for wanted in preset.subscribe if not preset.call_of(wanted)[1]]
         periods = [period for period in told if period is not None]
         if preset.mode != "STREAM":
             periods.append(interval_s)

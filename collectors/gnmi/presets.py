@@ -16,7 +16,7 @@ Mode = Literal["STREAM", "POLL", "ONCE"]
 PathMode = Literal["SAMPLE", "ON_CHANGE", "TARGET_DEFINED"]
 Encoding = Literal["PROTO", "JSON_IETF", "JSON", "BYTES", "ASCII"]
 _KEYS = {"encoding", "target", "origin", "mode", "subscribe"}
-_SUBSCRIBE_KEYS = {"path", "mode", "interval", "refresh", "heartbeat", "suppress", "target"}
+_SUBSCRIBE_KEYS = {"path", "mode", "interval", "refresh", "heartbeat", "suppress", "target", "beside"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Wanted:
     heartbeat_s: float | None = None
     suppress: bool = False
     target: str | None = None
+    beside: bool = False
+    """Asked for on a call of its own, which may fail alone; so is every path of another target."""
 
     def every_s(self, interval_s: float) -> float | None:
         """How often a value comes even if it does not change; None: only when it does."""
@@ -49,9 +51,10 @@ class Preset:
     origin: str = ""
     mode: Mode = "STREAM"
 
-    def target_of(self, wanted: Wanted) -> str:
-        """The prefix target under which a path is asked for."""
-        return self.target if wanted.target is None else wanted.target
+    def call_of(self, wanted: Wanted) -> tuple[str, bool]:
+        """The prefix target under which a path is asked for, and whether on a call beside that of the counters."""
+        target = self.target if wanted.target is None else wanted.target
+        return target, wanted.beside or target != self.target
 
     def subscribed(self, interval_s: float) -> tuple[Subscribed, ...]:
         """How often values of each path come."""
@@ -104,9 +107,10 @@ def _wanted(entry: Any, where: str) -> Wanted:
         parse_path(entry["path"])
     except PathSyntax as why:
         raise SourceError(f"{where}: {why}") from why
-    suppress, target = entry.get("suppress", False), entry.get("target")
-    if not isinstance(suppress, bool):
-        raise SourceError(f"{where}: suppress is true or false, not {suppress!r}")
+    target = entry.get("target")
+    for key in ("suppress", "beside"):
+        if not isinstance(entry.get(key, False), bool):
+            raise SourceError(f"{where}: {key} is true or false, not {entry[key]!r}")
     if not isinstance(target, str | None):
         raise SourceError(f"{where}: target is text, not {target!r}")
     return Wanted(
@@ -115,8 +119,9 @@ def _wanted(entry: Any, where: str) -> Wanted:
         _seconds(entry, "interval", where),
         _seconds(entry, "refresh", where),
         _seconds(entry, "heartbeat", where),
-        suppress,
+        entry.get("suppress", False),
         target,
+        entry.get("beside", False),
     )
 
 

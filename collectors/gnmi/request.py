@@ -15,7 +15,7 @@ POLL = wire.SubscribeRequest(poll=b"").SerializeToString()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One Subscribe call. `side`: it brings what is good to have beside the counters, and may fail alone."""
+    """One Subscribe call. `side`: it stands beside that of the counters, and may fail alone."""
 
     target: str
     raw: bytes
@@ -23,15 +23,13 @@ class Request:
 
 
 def requests(preset: Preset, interval_s: float, mode: Mode) -> list[Request]:
-    """The call for the counters first, then those of other targets (SONiC answers one database a call)."""
-    targets = dict.fromkeys([preset.target, *(preset.target_of(wanted) for wanted in preset.subscribe)])
+    """The call for the counters first, then those beside it (SONiC answers one database a call)."""
+    calls: dict[tuple[str, bool], list[Wanted]] = {(preset.target, False): []}
+    for wanted in preset.subscribe:
+        calls.setdefault(preset.call_of(wanted), []).append(wanted)
     return [
-        Request(
-            target,
-            _request(preset, target, [w for w in preset.subscribe if preset.target_of(w) == target], interval_s, mode),
-            side=target != preset.target,
-        )
-        for target in targets
+        Request(target, _request(preset, target, subscribe, interval_s, mode), side=side)
+        for (target, side), subscribe in calls.items()
     ]
 
 

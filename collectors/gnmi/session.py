@@ -99,7 +99,7 @@ class Session:
         try:
             await reading
         except grpc.aio.AioRpcError as why:
-            self._side_failed(request.target, why)
+            self._side_failed(request.target or "beside", why)
 
     async def _polled(self, request: Request) -> None:
         """One call, asked again each interval, and read as its answers come."""
@@ -130,7 +130,7 @@ class Session:
         async for raw in call:
             self._take(raw, request.side)
             if request.side:
-                self._side_failed(request.target, None)
+                self._side_failed(request.target or "beside", None)
             if to_sync and _is_sync(raw):
                 return
 

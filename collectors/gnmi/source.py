@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import tomllib
 from pathlib import Path
 
 from collectors.source import Outlet, SourceError
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         default="openconfig",
         metavar="NOS",
-        help="what to subscribe to: openconfig, arista or sonic, or a table of --presets (default openconfig)",
+        help="what to subscribe to: " + ", ".join(_built_in()) + ", or a table of --presets (default openconfig)",
     )
     parser.add_argument(
         "--presets", type=Path, metavar="FILE", help="TOML of your own presets, in the form of the built-in one"
@@ -98,6 +99,11 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     from collectors.gnmi.service import serve as serve_targets
 
     await serve_targets(args, outlet)
+
+
+def _built_in() -> list[str]:
+    """Names of the presets that come with it; the file alone, because reading presets loads protobuf."""
+    return list(tomllib.loads(Path(__file__).with_name("presets.toml").read_text()))
 
 
 def _quiet() -> None:

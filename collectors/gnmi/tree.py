@@ -12,6 +12,18 @@ DEEPEST = 64
 """Path elements; models have some twenty. What lies deeper is read past."""
 _LIST_KEYS = ("name", "interface-id", "index", "queue-type", "id")
 """Leaves that are keys of the YANG lists we meet."""
+_KEYS_OF: dict[str, tuple[str, ...]] = {
+    "port": ("port-id",),
+    "queue": ("name", "queue-name"),
+    "out-queue": ("queue-number",),
+    "statistic": ("interface-name",),
+    "QueuingStats-list": ("cmapName", "statType"),
+    "switch-priority": ("priority",),
+    "priority-group": ("pg-id",),
+    "dest-mac": ("mac-type",),
+    "remote-system": ("index",),
+}
+"""Lists whose keys have names of their own, some of which are plain leaves elsewhere."""
 
 
 class Container:
@@ -81,13 +93,13 @@ class Tree:
         bare = {elem(key).name: key for key in item}
         keys = {
             name: str(item[bare[name]])
-            for name in _LIST_KEYS
+            for name in _KEYS_OF.get(node.path.elems[-1].name if node.path.elems else "", _LIST_KEYS)
             if name in bare and isinstance(item[bare[name]], str | int)
         }
         place = tuple(keys.items())
         child = node.children.get(place)
         if not isinstance(child, Container):
-            head, last = node.path.elems[:-1], node.path.elems[-1]
+            head, last = node.path.elems[:-1], node.path.elems[-1] if node.path.elems else elem("")
             child = Container(GnmiPath((*head, elem(last.name, keys)), node.path.origin, node.path.target))
             node.children[place] = child
         key_leaves = {bare[name] for name in keys}

@@ -66,7 +66,7 @@ def test_the_preset_for_object_ids_asks_in_the_dialect_of_its_own() -> None:
     preset = presets(None)["sonic-oid"]
     assert (preset.origin, preset.target, preset.encoding) == ("sonic-db", "", "JSON_IETF")
     assert {wanted.path for wanted in preset.subscribe} >= {PORTS, QUEUES, COUNTERS}
-    assert all(preset.target_of(wanted) == "" for wanted in preset.subscribe)
+    assert all(preset.call_of(wanted) == ("", False) for wanted in preset.subscribe)
 
 
 def test_a_whole_neighbour_table_without_a_port_says_that_it_is_heard_no_more() -> None:
