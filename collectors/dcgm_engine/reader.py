@@ -8,7 +8,7 @@ from collectors.dcgm_engine.bindings import Bindings
 from collectors.dcgm_engine.samples import GPU_INSTANCE, Entity, Sample, faults_of, hold, moments_of
 from collectors.dcgm_engine.session import Session, Where, open_session
 from collectors.dcgm_engine.watched import BIND, EVENT_S, STATIC, Watch
-from collectors.gpu.reading import Ask, Fault, GpuSource, GpuTrouble, Reading, Row
+from collectors.gpu.reading import Fault, GpuSource, GpuTrouble, Part, Reading, Row
 
 REINITIALISING, READY = 1, 2
 """Values of the bind event."""
@@ -51,7 +51,7 @@ class DcgmReader:
         self._newest_us = 0
         self._reinitialises = False
 
-    def open(self) -> Mapping[str, Ask]:
+    def open(self) -> Mapping[str, Part]:
         """As in `GpuReader`: one part, the engine."""
         self.close()
         now_us = self._now_us()
@@ -66,7 +66,7 @@ class DcgmReader:
             raise GpuTrouble(f"DCGM at {self.target} knows no GPU: `dcgmi discovery -l`")
         self._session, self._held = session, {}
         self._newest_us, self._reinitialises = now_us, False
-        return {"engine": self._ask}
+        return {"engine": Part(self._ask)}
 
     def close(self) -> None:
         """As in `GpuReader`."""

@@ -53,8 +53,13 @@ class Reading:
     """What is wrong with the part as a whole."""
 
 
-Ask = Callable[[int], Reading]
-"""Reads one part; given the sweep's time, Unix microseconds. May block for ever."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What can be asked apart. `ask` is given the sweep's time, Unix microseconds, and may block for ever."""
+
+    ask: Callable[[int], Reading]
+    gpus: Callable[[], Sequence[Gpu]] = lambda: ()
+    """Those that it tells of, as far as that is known by now; does not block."""
 
 
 class GpuReader(Protocol):
@@ -65,8 +70,8 @@ class GpuReader(Protocol):
     keeps_time: bool
     """Its moments are the samples' own: a reading that comes late is still right."""
 
-    def open(self) -> Mapping[str, Ask]:
-        """Start, or start anew: the parts that can be asked apart, by name. Raises `GpuTrouble`."""
+    def open(self) -> Mapping[str, Part]:
+        """Start, or start anew: the parts, by name. Raises `GpuTrouble`."""
 
     def close(self) -> None:
         """Let go of the library; not called while a part hangs. Raises nothing."""

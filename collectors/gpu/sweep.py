@@ -10,13 +10,13 @@ from collectors.contract.gpu import Gpu
 from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
 from collectors.gpu.apart import apart
 from collectors.gpu.faults import Teller
-from collectors.gpu.reading import Ask, Fault, GpuReader, GpuTrouble, Reading, Row
+from collectors.gpu.reading import Fault, GpuReader, GpuTrouble, Part, Reading, Row
 from collectors.gpu.scrape import scrape_of, troubles
 from collectors.source import Outlet
 
 LOOK_AGAIN_S = 300.0
 """A GPU that is lost may come back after a reset; only a new session would see it."""
-Parts = Mapping[str, Ask]
+Parts = Mapping[str, Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +118,9 @@ class GpuSweep:
         return messages
 
     async def prime(self) -> str | None:
-        """Read once and drop it, so that the next sweep has something to compare with; why there is no session."""
+        """Open; why there is no session. A reader of the moment reads once, to have something to compare with."""
         why = await self._be_open()
-        if why is None:
+        if why is None and not self._reader.keeps_time:
             await self._ask_all(self._now_us(), _Found())
         return why
 
@@ -148,18 +148,19 @@ class GpuSweep:
             self._parts, self._opened_s = opening.result(), self._clock_s()
         except GpuTrouble as why:
             return str(why)
+        self._last = {}
         return None
 
     async def _ask_all(self, ts_us: int, found: _Found) -> None:
         assert self._parts is not None
-        for name, ask in self._parts.items():
+        for name, part in self._parts.items():
             run = self._runs.get(name)
             if run is not None and run.call.done():
                 del self._runs[name]
                 if self._reader.keeps_time:
                     self._take(name, run, found)
             if name not in self._runs:
-                call = apart(f"{self._reader.source}-{name}", lambda ask=ask: ask(ts_us))  # type: ignore[misc]
+                call = apart(f"{self._reader.source}-{name}", lambda part=part: part.ask(ts_us))  # type: ignore[misc]
                 self._runs[name] = _Waiting(call, self._clock_s(), ts_us)
         await asyncio.wait({run.call for run in self._runs.values()}, timeout=self._timeout_s)
         for name in self._parts:
@@ -186,7 +187,8 @@ class GpuSweep:
 
     def _missing(self, name: str, ts_us: int, why: str, found: _Found) -> None:
         """The part's rows as last known, without a value."""
-        gpus = self._last.get(name)
+        assert self._parts is not None
+        gpus = self._last.get(name) or self._parts[name].gpus()
         if not gpus or self._reader.keeps_time:
             found.whys.append(f"{name}: {why}")
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Lock
 
 from collectors.contract.gpu import Gpu
-from collectors.gpu.reading import Ask, Fault, GpuSource, GpuTrouble, Reading, Row
+from collectors.gpu.reading import Fault, GpuSource, GpuTrouble, Part, Reading, Row
 from collectors.gpu.usage import Owners
 from collectors.nvml.device import Device, identify
 from collectors.nvml.events import XidEvents
@@ -40,14 +40,16 @@ class NvmlReader:
         self._with_faults = with_faults
         self._listening = Lock()
         """Held while the event set is used: it must not be freed under a wait."""
+        self._naming = Lock()
+        """Around the GPUs that are known: each is added by its own thread."""
         self._closing = Event()
         self._open = False
         self._known: dict[int, Gpu] = {}
         self.devices: dict[int, Device] = {}
         self._events = XidEvents(nvml, now_us)
 
-    def open(self) -> Mapping[str, Ask]:
-        """As in `GpuReader`: one part a GPU."""
+    def open(self) -> Mapping[str, Part]:
+        """As in `GpuReader`: one part a GPU. What a GPU may hang in is left to its own part."""
         self.close()
         try:
             self._nvml.nvmlInit()
@@ -59,22 +61,31 @@ class NvmlReader:
             raise GpuTrouble(said(code_of(why))) from why
         except OSError as why:
             raise GpuTrouble(f"NVML cannot be loaded: {why}") from why
-        owners, asks = self._owners(), dict[str, Ask]()
-        devices: dict[int, Device] = {}
-        for index in range(count):
-            try:
-                handle = self._nvml.nvmlDeviceGetHandleByIndex(index)
-                self._known[index] = identify(self._nvml, handle, index)
-            except self._nvml.NVMLError as why:
-                asks[f"gpu{index}"] = _silent(self._name(index), code_of(why))
-                continue
-            devices[index] = Device(self._nvml, handle, self._known[index], driver, branch_of(driver), owners)
-            asks[f"gpu{index}"] = devices[index].read
-        with self._listening:
-            self.devices = devices
         if not count:
             raise GpuTrouble("the driver is loaded and shows no GPU: look for its complaints in `dmesg`")
-        return asks
+        owners = self._owners()
+        return {
+            f"gpu{index}": Part(
+                lambda ts_us, index=index: self._read(index, driver, owners, ts_us),  # type: ignore[misc]
+                lambda index=index: (self._name(index),),  # type: ignore[misc]
+            )
+            for index in range(count)
+        }
+
+    def _read(self, index: int, driver: str, owners: Owners, ts_us: int) -> Reading:
+        """One GPU; its handle and its name are asked for first where they are not known yet."""
+        device = self.devices.get(index)
+        if device is None:
+            try:
+                handle = self._nvml.nvmlDeviceGetHandleByIndex(index)
+                gpu = identify(self._nvml, handle, index)
+            except self._nvml.NVMLError as why:
+                return _silent(self._name(index), code_of(why), ts_us)
+            device = Device(self._nvml, handle, gpu, driver, branch_of(driver), owners)
+            with self._naming:
+                self._known[index] = gpu
+                self.devices[index] = device
+        return device.read(ts_us)
 
     def close(self) -> None:
         """As in `GpuReader`. Waits for the listener to leave NVML; where that hangs, NVML is left as it is."""
@@ -90,7 +101,8 @@ class NvmlReader:
             self._closing.clear()
 
     def _let_go(self) -> None:
-        devices, self.devices = self.devices, {}
+        with self._naming:
+            devices, self.devices = self.devices, {}
         gone = contextlib.suppress(self._nvml.NVMLError)  # the driver took the session away: it is closed
         with gone:
             self._events.close()
@@ -108,7 +120,9 @@ class NvmlReader:
             time.sleep(1 if not self._with_faults else 0.05)
             return ()
         with self._listening:
-            return self._events.wait(tuple(self.devices.values()))
+            with self._naming:
+                devices = tuple(self.devices.values())
+            return self._events.wait(devices)
 
     def _name(self, index: int) -> Gpu:
         return self._known.get(index) or Gpu(uuid=f"{self._node}/gpu{index}", index=index)
@@ -126,8 +140,7 @@ def branch_of(driver: str) -> int:
     return 0 if found is None else int(found[0])
 
 
-def _silent(gpu: Gpu, code: int) -> Ask:
+def _silent(gpu: Gpu, code: int, ts_us: int) -> Reading:
     """A GPU of which there is not even a handle."""
     row = Row(gpu=gpu, trouble=words(code), lost=code == GPU_IS_LOST)
-    reopen = words(code) if code in GONE else None
-    return lambda ts_us: Reading(moments={ts_us: [row]}, reopen=reopen)
+    return Reading(moments={ts_us: [row]}, reopen=words(code) if code in GONE else None)

@@ -1,16 +1,27 @@
 """DCGM in process: every sample at its own time, and an engine's troubles as data."""
 
+import argparse
 import math
+import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from collectors.contract.topics import GPU_SCRAPES
+from collectors.dcgm_engine import source
 from collectors.dcgm_engine.bindings import load_bindings
+from collectors.dcgm_engine.checks import sights
 from collectors.dcgm_engine.reader import DcgmReader
 from collectors.dcgm_engine.session import Where
 from collectors.dcgm_engine.watched import Watch, watches
 from collectors.gpu.reading import GpuTrouble, Reading, Row
+from collectors.gpu.serving import once
+from collectors.gpu.sweep import Names
+from collectors.settings import this_node
+from collectors.source import SourceError
 from tests.collectors.fake_dcgm import FP64_BLANK, INT64_BLANK, FakeEngine
+from tests.collectors.list_outlet import ListOutlet
 
 T = 1_700_000_000_000_000
 S = 1_000_000
@@ -194,6 +205,84 @@ def test_a_lost_connection_is_trouble_with_what_to_look_at_and_the_next_open_con
     engine.fail = 0
     reader.open()
     assert engine.connected == ["host7:5555"] * 2 and engine.closed == 1
+
+
+def test_once_tells_what_the_engine_read_first() -> None:
+    engine, outlet = FakeEngine(), ListOutlet()
+    for gpu in (0, 1):
+        engine.sample((1, gpu), 155, T + gpu, 600.0 + gpu)
+    reader = DcgmReader(engine.bindings(), EMBEDDED, "n1", watches(5.0, 30.0), now_us=lambda: T)
+    names = Names(cluster="default", node="n1", collector="dcgm-engine@h", source="dcgm-engine")
+    assert once(reader, outlet, names, 5.0) == 1
+    scrape = outlet.of(GPU_SCRAPES)[0]
+    assert (scrape.source, scrape.ts_us, scrape.columns) == ("dcgm", T + 1, {"155": [600.0, 601.0]})
+    assert [g.pci for g in scrape.gpus] == ["0000:1a:00", "0000:1b:00"]
+    assert scrape.labels == {"driver_version": "550.54.15"}
+    assert engine.connected == ["embedded"] and engine.closed == 1
+
+
+def seen(engine: FakeEngine, where: Where = EMBEDDED, runs: bool = False) -> dict[str, str]:
+    found = sights(engine.bindings(), where, None, "n1", 5.0, 30.0, runs=lambda: runs)
+    return {sight.lacks or sight.sees: sight.advice for sight in found if not sight.ok}
+
+
+def test_a_check_says_what_an_engine_lacks() -> None:
+    engine = FakeEngine(refused={1001}, statuses={1: 7})
+    later_us = 2 * time.time_ns() // 1000
+    for number in (100, 112, 150, 155, 156, 310):
+        engine.sample((1, 0), number, later_us, 1)
+    engine.sample((1, 0), 311, later_us, INT64_BLANK + 2)
+    engine.sample((1, 0), 66, later_us, 0)
+    found = seen(engine)
+    assert "uncorrected ECC errors (311)" in found
+    assert "the GPU: detached" in found and "the prof fields: Profiling not supported" in found
+    assert (
+        "nvidia-smi -pm 1" in found["counters that survive an idle hour: they start again when the last program ends"]
+    )
+
+
+def test_a_check_warns_of_a_second_engine() -> None:
+    found = seen(FakeEngine(), runs=True)
+    assert "give --address localhost:5555" in found.values()
+
+
+def test_a_check_of_an_engine_that_is_away_says_what_to_look_at() -> None:
+    found = seen(FakeEngine(refuse=-21), Where(address="h:5555"))
+    assert "systemctl status nvidia-dcgm" in found["Host engine connection invalid/disconnected"]
+
+
+def test_a_check_of_an_engine_that_hangs_ends() -> None:
+    release = Event()
+
+    def hang() -> None:
+        release.wait()
+
+    engine = FakeEngine(hold=hang)
+    found = sights(engine.bindings(), EMBEDDED, None, "n1", 5.0, 30.0, limit_s=0.1, runs=lambda: False)
+    release.set()
+    assert [(sight.ok, sight.lacks) for sight in found] == [(False, "no answer within 0 s")]
+
+
+@pytest.mark.parametrize(
+    ("address", "where", "node"),
+    [
+        ("h7", Where(address="h7"), "h7"),
+        ("h7:5555", Where(address="h7:5555"), "h7"),
+        ("[fd00::7]:5555", Where(address="[fd00::7]:5555"), "fd00::7"),
+        ("unix:/run/dcgm", Where(socket="/run/dcgm"), None),
+        ("localhost:5555", Where(address="localhost:5555"), None),
+    ],
+)
+def test_the_node_is_the_engines_host(address: str, where: Where, node: str | None) -> None:
+    assert source._where(address) == where
+    found = source._node(argparse.Namespace(address=address, node=None))
+    assert found == (this_node() if node is None else node)
+
+
+@pytest.mark.parametrize("address", ["", ":5555", "h:0", "h:x", "unix:"])
+def test_an_address_of_no_known_form_is_a_mistake_that_is_named(address: str) -> None:
+    with pytest.raises(SourceError, match=r"--address .*write"):
+        source._where(address)
 
 
 def test_an_engine_that_cannot_be_reached_says_how() -> None:

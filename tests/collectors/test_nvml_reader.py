@@ -29,6 +29,14 @@ def reader(nvml: FakeNvml, faults: bool = True) -> NvmlReader:
     return NvmlReader(nvml, "n1", lambda: Owners(ours=lambda: False), with_faults=faults)
 
 
+def opened(nvml: FakeNvml) -> NvmlReader:
+    """A reader whose GPUs have been read once."""
+    one = reader(nvml)
+    for part in one.open().values():
+        part.ask(1)
+    return one
+
+
 def scrape(nvml: FakeNvml) -> GpuScrape:
     outlet = ListOutlet()
     assert once(reader(nvml), outlet, NAMES, 30.0) == 1
@@ -89,8 +97,7 @@ def heard(nvml: FakeNvml, one: NvmlReader) -> Sequence[Fault]:
 
 def test_each_pushed_xid_is_told_with_its_gpu() -> None:
     nvml = FakeNvml([FakeGpu(), FakeGpu(index=1)])
-    one = reader(nvml)
-    one.open()
+    one = opened(nvml)
     nvml.push(nvml.gpus[1], 62)
     nvml.push(nvml.gpus[1], 45)
     nvml.push(nvml.gpus[0], 31, instance=7, compute=0)
@@ -102,8 +109,7 @@ def test_each_pushed_xid_is_told_with_its_gpu() -> None:
 
 def test_an_event_set_that_breaks_is_made_anew() -> None:
     nvml = FakeNvml()
-    one = reader(nvml)
-    one.open()
+    one = opened(nvml)
     nvml.pushed.put(Refuse(15))
     with pytest.raises(GpuTrouble, match="XIDs are not heard: the GPU is lost"):
         heard(nvml, one)
@@ -114,15 +120,13 @@ def test_an_event_set_that_breaks_is_made_anew() -> None:
 
 def test_one_gpu_without_events_leaves_the_others_heard() -> None:
     nvml = FakeNvml([FakeGpu(deaf=True), FakeGpu(index=1)])
-    one = reader(nvml)
-    one.open()
+    one = opened(nvml)
     nvml.push(nvml.gpus[1], 79)
     assert heard(nvml, one)[0].code == 79
 
 
 def test_where_no_gpu_has_events_that_is_told() -> None:
-    one = reader(FakeNvml([FakeGpu(deaf=True)]))
-    one.open()
+    one = opened(FakeNvml([FakeGpu(deaf=True)]))
     with pytest.raises(GpuTrouble, match="it has no such events"):
         one.faults()
 
@@ -199,7 +203,11 @@ def test_a_check_of_a_lost_gpu_goes_on_with_the_others() -> None:
 
 def test_a_check_of_a_driver_that_hangs_ends() -> None:
     release = Event()
-    gpu = FakeGpu(hold=lambda name: release.wait() and None)
+
+    def hang(name: str) -> None:
+        release.wait()
+
+    gpu = FakeGpu(hold=hang)
     found = sights(FakeNvml([gpu]), lambda: 1, limit_s=0.1)
     release.set()
     assert [(s.ok, s.lacks) for s in found] == [(False, "NVML has not answered for 0 s: the driver hangs")]
