@@ -2,8 +2,10 @@
 
 import argparse
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from collectors.dcgm.access import Stamp, stamp
@@ -11,10 +13,10 @@ from collectors.dcgm.targets import PORT, Target, read_target, read_targets_file
 from collectors.discovery.discovery import MOST, Discovery, Found
 from collectors.source import SourceError
 
-AGAIN_S = 60.0
-"""Time between two looks of a discovery."""
 SOON_S = 10.0
-"""The same after one that failed."""
+"""Longest time until the next look after one that failed."""
+ANSWER_S = 30.0
+"""Longest wait for one; each bounds itself to less where its server does not trickle."""
 
 Report = Callable[[str, float, str | None], None]
 """Called after each look with the name of the discovery or file, its seconds, and what went wrong."""
@@ -41,12 +43,16 @@ def discoveries(args: argparse.Namespace) -> list[Discovery]:
 class Roster:
     """The union of all; of two that name one page the one named by hand wins, then the file's."""
 
-    def __init__(self, args: argparse.Namespace, asked: Sequence[Discovery], report: Report) -> None:
+    def __init__(
+        self, args: argparse.Namespace, asked: Sequence[Discovery], report: Report, answer_s: float = ANSWER_S
+    ) -> None:
         """Raises `SourceError` for what is named wrong, and where nothing is."""
         self._args = args
         self._asked = asked
         self._report = report
+        self._answer_s = answer_s
         self._found: dict[str, list[Target]] = {}
+        self._asking: dict[str, asyncio.Future[list[Found]]] = {}
         self._named = [read_target(text, None, https=args.https) for text in args.target]
         self._file: Path | None = args.targets
         self._stamp = self._stamp_now()
@@ -81,14 +87,23 @@ class Roster:
         began_s = time.perf_counter()
         error: str | None = None
         try:
-            found = await asyncio.to_thread(discovery.find)
-            if len(found) > MOST:
-                raise SourceError(f"more than {MOST} targets")
-            self._found[discovery.name] = [self._target(one) for one in found]
+            self._found[discovery.name] = await self._answer(discovery)
         except SourceError as why:
             error = str(why)
         self._report(discovery.name, time.perf_counter() - began_s, error)
         return error is None
+
+    async def _answer(self, discovery: Discovery) -> list[Target]:
+        """Of a look that has not come back no second one is begun."""
+        asking = self._asking.pop(discovery.name, None) or _aside(discovery.find)
+        done, _ = await asyncio.wait({asking}, timeout=self._answer_s)
+        if not done:
+            self._asking[discovery.name] = asking
+            raise SourceError(f"no answer within {self._answer_s:g} s")
+        found = asking.result()
+        if len(found) > MOST:
+            raise SourceError(f"more than {MOST} targets")
+        return [self._target(one) for one in found]
 
     async def ask_all(self) -> None:
         """One look of each."""
@@ -103,7 +118,8 @@ class Roster:
             well = await self.ask(discovery)
             if well:
                 changed()
-            await asyncio.sleep(AGAIN_S if well else SOON_S)
+            again_s = self._args.find_every
+            await asyncio.sleep(again_s if well else min(SOON_S, again_s))
 
     def _target(self, found: Found) -> Target:
         host = f"[{found.host}]" if ":" in found.host else found.host
@@ -112,3 +128,25 @@ class Roster:
 
     def _stamp_now(self) -> Stamp:
         return None if self._file is None else stamp(self._file)
+
+
+def _aside(find: Callable[[], list[Found]]) -> asyncio.Future[list[Found]]:
+    """What `find` returns or raises, from a thread that keeps nobody from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[list[Found]] = loop.create_future()
+
+    def tell(settle: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lambda: None if future.done() else settle())
+
+    def run() -> None:
+        try:
+            found = find()
+        except Exception as why:  # noqa: BLE001 (it is raised again where it is waited for)
+            error = why
+            tell(lambda: future.set_exception(error))
+        else:
+            tell(lambda: future.set_result(found))
+
+    threading.Thread(target=run, name="discovery", daemon=True).start()
+    return future

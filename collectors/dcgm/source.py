@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMESPACE/SERVICE[:PORT]",
-        help="endpoints of the exporter's service, asked of the API each minute; may be given again",
+        help="endpoints of the exporter's service, asked of the API; may be given again",
     )
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="how to reach the API (default: as a pod does)")
     parser.add_argument(
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="SRV records of exporters, such as _dcgm._tcp.example.org, asked each minute; may be given again",
+        help="SRV records of exporters, such as _dcgm._tcp.example.org; may be given again",
     )
     parser.add_argument("--dns-server", metavar="ADDRESS[:PORT]", help="DNS server for --dns-srv, such as Consul's")
     parser.add_argument(
@@ -57,7 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOSTLIST|sinfo[:PARTITION]",
-        help="nodes as Slurm writes them, or those with GPUs that `sinfo` shows, asked each minute; may be given again",
+        help="nodes as Slurm writes them, or those with GPUs that `sinfo` shows; may be given again",
+    )
+    parser.add_argument(
+        "--find-every",
+        type=seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="time between two looks for targets (default %(default)g)",
     )
     parser.add_argument("--port", type=int, metavar="PORT", help=f"port of targets that are found (default {PORT})")
     parser.add_argument("--https", action="store_true", help="https where a target says no scheme")

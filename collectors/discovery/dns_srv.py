@@ -10,12 +10,13 @@ WAIT_S = 5.0
 
 
 class DnsSrv:
-    """The records of one name. `server` None: the resolvers of this host, else `ADDRESS[:PORT]`."""
+    """The records of one name, sorted. `server` None: the resolvers of this host, else `ADDRESS[:PORT]`."""
 
-    def __init__(self, record: str, server: str | None = None) -> None:
+    def __init__(self, record: str, server: str | None = None, wait_s: float = WAIT_S) -> None:
         """Raises `SourceError`."""
         self.name = f"dns-srv:{record}"
         self._record = record
+        self._wait_s = wait_s
         self._server = None if server is None else _server(server)
 
     def find(self) -> list[Found]:
@@ -24,18 +25,18 @@ class DnsSrv:
         import dns.resolver
 
         try:
-            answer = self._resolver().resolve(self._record, "SRV", lifetime=WAIT_S)
+            answer = self._resolver().resolve(self._record, "SRV", lifetime=self._wait_s)
         except dns.resolver.NXDOMAIN as why:
             raise SourceError(f"no such name {self._record}; write it whole, such as _dcgm._tcp.example.org") from why
         except dns.resolver.NoAnswer as why:
             raise SourceError(f"{self._record} has no SRV record") from why
         except dns.exception.Timeout as why:
-            raise SourceError(f"no answer about {self._record} within {WAIT_S:g} s") from why
+            raise SourceError(f"no answer about {self._record} within {self._wait_s:g} s") from why
         except dns.exception.DNSException as why:
             raise SourceError(f"{self._record}: {str(why) or type(why).__name__}") from why
         except OSError as why:
             raise SourceError(f"{self._record}: {why.strerror or why}") from why
-        found = dict.fromkeys(_found(record) for record in answer if str(record.target) != ".")
+        found = dict.fromkeys(_found(record) for record in sorted(answer) if str(record.target) != ".")
         if not found:
             raise SourceError(f"{self._record}: its SRV record says that there is no such service")
         return list(found)
