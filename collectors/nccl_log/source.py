@@ -1,0 +1,100 @@
+"""`lockstep collect nccl-log`: which process and GPU is which rank of which communicator, from NCCL's log."""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collectors.source import Outlet, Sight, SourceError
+
+if TYPE_CHECKING:
+    from collectors.nccl_log.reading import Reading
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="F",
+        help="a log with NCCL_DEBUG=INFO, of one rank or of many; may be given again",
+    )
+    parser.add_argument("--dir", type=Path, metavar="D", help="a folder of such logs (NCCL_DEBUG_FILE=D/%%h.%%p)")
+    parser.add_argument("--job", metavar="J", help="the job's id")
+    parser.add_argument("--follow", action="store_true", help="read on as they grow (default: read them and end)")
+
+
+def once(args: argparse.Namespace, outlet: Outlet) -> int:
+    """Read what the files hold; the number of messages. Raises `SourceError` where one cannot be read."""
+    reading = _reading(args, outlet)
+    for name in args.file:
+        if not name.is_file():
+            raise SourceError(f"--file {name}: no such file")
+    for _ in reading.read(to_end=True):
+        pass
+    return reading.tell(reading.written_us() or time.time_ns() // 1000)
+
+
+async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
+    """Tell ranks as they join, until cancelled; without `--follow` those that have, then end.
+
+    After a restart the logs are read again from their start: who is who is told again, and nothing else.
+    """
+    if not args.follow:
+        once(args, outlet)
+        return
+    reading = _reading(args, outlet)
+    while True:
+        began_s, trouble = time.monotonic(), None
+        try:
+            pieces = reading.read(to_end=False)
+            while await asyncio.to_thread(next, pieces, None) is not None:
+                pass
+        except SourceError as why:
+            trouble = str(why)
+        reading.beat(began_s, reading.tell(time.time_ns() // 1000), args.interval, trouble)
+        await asyncio.sleep(max(0.0, args.interval - (time.monotonic() - began_s)))
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """How many ranks and communicators the files name."""
+    from collectors.outlet import StdoutOutlet
+
+    where = str(args.dir or ", ".join(map(str, args.file)))
+    try:
+        reading = _reading(args, StdoutOutlet(lambda line: None, lambda text: None))
+        for _ in reading.read(to_end=True):
+            pass
+    except SourceError as why:
+        yield Sight(target=where, ok=False, sees="nothing", advice=str(why))
+        return
+    comms = len(reading.membership.sizes())
+    missing = reading.membership.missing()
+    yield Sight(
+        target=where,
+        ok=comms > 0 and missing == 0,
+        sees=f"{reading.lines} ranks that joined, {comms} communicators by name",
+        lacks=f"{missing} ranks of the largest communicator" if missing else "",
+        advice=_advice(comms, missing),
+    )
+
+
+def _advice(comms: int, missing: int) -> str:
+    if not comms:
+        return "set NCCL_DEBUG=INFO (and NCCL_DEBUG_FILE=D/%h.%p for files of their own) in the job"
+    return "give the logs of all nodes, or the one to which all ranks write" if missing else ""
+
+
+def _reading(args: argparse.Namespace, outlet: Outlet) -> "Reading":
+    from collectors.contract.kafka import kafka_settings
+    from collectors.nccl_log.reading import Reading
+
+    if not args.file and args.dir is None:
+        raise SourceError("give --file F or --dir D: logs of a job with NCCL_DEBUG=INFO")
+    if not args.job:
+        raise SourceError("NCCL's log does not name the job; give --job")
+    return Reading(args.file, args.dir, args.job, kafka_settings().cluster, outlet)
