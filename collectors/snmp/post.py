@@ -84,7 +84,9 @@ class Post(asyncio.DatagramProtocol):
             self.late += 1
         elif waiting.address != address:
             waiting.elsewhere = f"{address[0]}:{address[1]}"
-        elif not waiting.answer.done():
+        elif waiting.answer.done():
+            self.late += 1
+        else:
             waiting.answer.set_result(data)
 
     def error_received(self, exc: Exception) -> None:

@@ -65,7 +65,8 @@ class Switch:
         self._clock = clock
         self._now_us = now_us
         self._uptime = Uptime()
-        self._layout: Layout | None = None
+        self.layout: Layout | None = None
+        """What was learned; None before the first sweep."""
         self._state: tuple[Value, Value] = (None, None)
         self._stale = False
         self._learned_s = self._slow_s = float("-inf")
@@ -79,7 +80,7 @@ class Switch:
             try:
                 return await self._sweep()
             except Moved:
-                self._layout = None
+                self.layout = None
         raise AgentError("ports changed their numbers twice while they were read")
 
     async def _sweep(self) -> Swept:
@@ -94,10 +95,11 @@ class Switch:
             raise Moved
         if not count:
             raise AgentError(error or "the agent answers with nothing")
+        gone = _gone(layout, asked, stamp)
         if error is None:
             await self._status()
-            error = await self._missing(layout, asked, stamp)
-        self._blank(layout, asked, stamp)
+            error = await self._missing(layout, gone, stamp)
+        self._blank(layout, gone, stamp)
         links: list[Link] = []
         if slow and error is None:
             links = await self._links(layout, ts_us)
@@ -118,7 +120,7 @@ class Switch:
     async def _known(self, state: tuple[Value, Value]) -> Layout:
         age_s = self._clock() - self._learned_s
         changed = (self._stale or state != self._state) and age_s >= LEARN_AGAIN_S
-        if self._layout is None or changed or age_s >= FORGET_S:
+        if self.layout is None or changed or age_s >= FORGET_S:
             preset = self.target.preset
             tables = await self.agent.walk(columns_to_learn(preset))
             layout = learn(
@@ -130,10 +132,10 @@ class Switch:
             )
             if not layout.cells:
                 raise AgentError(_nothing(layout, sum(map(len, tables.values()))))
-            self._layout, self._state, self._learned_s = layout, state, self._clock()
+            self.layout, self._state, self._learned_s = layout, state, self._clock()
             self._slow_s, self._stale = float("-inf"), False
             self._plans.clear()
-        return self._layout
+        return self.layout
 
     def _plan(self, layout: Layout, *, slow: bool) -> list[Asked]:
         key = (self.agent.varbinds, slow)
@@ -173,25 +175,26 @@ class Switch:
             count = fill(answer.raw, answer.start, answer.stop, layout.cells, stamp, lambda v: layout.take(v, stamp))
         except BerError as why:
             raise AgentError(f"an answer that cannot be read: {why}") from why
-        if LEAST_VARBINDS <= count < one.count:
-            self.agent.varbinds = min(self.agent.varbinds, count)
+        if count < one.count:
+            self.agent.varbinds = min(self.agent.varbinds, max(LEAST_VARBINDS, count))
         return count
 
-    async def _missing(self, layout: Layout, asked: Iterable[Asked], stamp: tuple[int, int]) -> str | None:
+    async def _missing(self, layout: Layout, gone: dict[bytes, Asked], stamp: tuple[int, int]) -> str | None:
         """Ask by name for what did not come: the agent answered fewer, or it is there no more."""
-        gone = _gone(layout, (one for one in asked if one not in self._broken), stamp)
+        names = [name for name, one in gone.items() if one not in self._broken]
         try:
-            for varbind in await self.agent.get(gone):
+            for varbind in await self.agent.get(names):
                 layout.take(varbind, stamp)
         except AgentError as why:
             return str(why)
-        self._stale = self._stale or any(layout.cells[name].value is None for name in gone)
+        self._stale = self._stale or any(layout.cells[name].value is None for name in names)
         return next(iter(self._broken.values()), None)
 
-    def _blank(self, layout: Layout, asked: Iterable[Asked], stamp: tuple[int, int]) -> None:
+    def _blank(self, layout: Layout, gone: Iterable[bytes], stamp: tuple[int, int]) -> None:
         """What could not be read now is not known: an older value would look like one that stood still."""
-        for name in _gone(layout, asked, stamp):
-            layout.grid.put(layout.cells[name], None, stamp)
+        for name in gone:
+            if (cell := layout.cells[name]).stamp != stamp:
+                layout.grid.put(cell, None, stamp)
         self._broken.clear()
 
     async def _links(self, layout: Layout, ts_us: int) -> list[Link]:
@@ -201,10 +204,15 @@ class Switch:
         return self._cables.changes(self.target.name, ts_us, self._cluster, heard(tables, layout))
 
 
-def _gone(layout: Layout, asked: Iterable[Asked], stamp: tuple[int, int]) -> list[bytes]:
+def _gone(layout: Layout, asked: Iterable[Asked], stamp: tuple[int, int]) -> dict[bytes, Asked]:
     """Instances that a sweep asked for and did not get."""
     find = layout.cells.get
-    return [name for one in asked for name in one.names if (cell := find(name)) is not None and cell.stamp != stamp]
+    return {
+        name: one
+        for one in asked
+        for name in one.names
+        if (cell := find(name)) is not None and cell.stamp is not stamp and cell.stamp != stamp
+    }
 
 
 def _nothing(layout: Layout, walked: int) -> str:

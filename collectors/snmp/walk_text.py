@@ -1,5 +1,6 @@
 """The text of `snmpwalk -On` -> names and values, as an agent would have sent them."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ _TYPED = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9 -]*?): ?(?P<rest>.*)", re.DOTA
 _WRONG = re.compile(r"Wrong Type \(should be [^)]*\): ")
 _NUMBER = re.compile(r"(-?\d+)(?: [A-Za-z%/ -]+)?")
 _STATE = re.compile(r"[\w-]+\((-?\d+)\)")
+_BYTE = re.compile(r"[0-9A-Fa-f]{2}")
 _TICKS = re.compile(r"\((\d+)\).*")
 _FLOAT = re.compile(r"(?:Opaque: )?(?:Float|Double): (-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 _ABSENT = (
@@ -115,12 +117,8 @@ def _hex(text: str) -> bytes:
 
 
 def _bits(text: str) -> bytes:
-    octets = []
-    for part in text.split():
-        if not re.fullmatch(r"[0-9A-Fa-f]{1,2}", part):
-            break
-        octets.append(int(part, 16))
-    return bytes(octets)
+    """Bytes of two digits, then the numbers or names of the bits."""
+    return bytes(int(part, 16) for part in itertools.takewhile(_BYTE.fullmatch, text.split()))
 
 
 def _address(text: str) -> bytes:
