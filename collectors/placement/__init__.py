@@ -1,0 +1,1 @@
+"""Which GPUs a scheduler gave to which job, told as it changes."""

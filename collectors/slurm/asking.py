@@ -1,0 +1,54 @@
+"""Slurm's own commands, asked for JSON."""
+
+import subprocess
+from collections.abc import Callable
+
+from collectors.placement.listing import Listing
+from collectors.slurm.reply import ReplyError, read_reply
+from collectors.source import SourceError
+
+WAIT_S = 30.0
+MAX_BYTES = 512 << 20
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "scontrol": ("scontrol", "show", "job", "--json"),
+    "squeue": ("squeue", "--json", "--states=all"),
+    "sacct": ("sacct", "--json", "--allusers", "--starttime=now-1hour"),
+}
+"""`scontrol` knows the indexes of GPUs, and jobs for MinJobAge after their end. `sacct` knows every end, no index."""
+
+Run = Callable[[tuple[str, ...]], bytes]
+
+
+def ask(name: str, run: Run) -> Listing:
+    """Raises `SourceError` naming the command."""
+    try:
+        listing = read_reply(run(COMMANDS[name]))
+    except ReplyError as why:
+        raise SourceError(f"{name}: {why}") from why
+    if name == "sacct":
+        # It lists what ran within the hour, by what its database has heard: a job that is not there may still run.
+        return Listing(listing.source, listing.held, listing.ended, False, listing.unread)
+    return listing
+
+
+def run_command(command: tuple[str, ...]) -> bytes:
+    """Its output. Raises `SourceError`."""
+    name = command[0]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=WAIT_S, check=False)
+    except FileNotFoundError as why:
+        raise SourceError(
+            f"there is no `{name}` here; run where Slurm's client commands are, or give --file F"
+        ) from why
+    except subprocess.TimeoutExpired as why:
+        raise SourceError(f"{name}: no answer within {WAIT_S:g} s") from why
+    except OSError as why:
+        raise SourceError(f"{name}: {why.strerror}") from why
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix(f"{name}: ")
+        hint = "; --json needs Slurm 21.08 or newer with its JSON plug-in" if "json" in said.lower() else ""
+        raise SourceError(f"{name}: {said or f'exit status {done.returncode}'}{hint}")
+    if len(done.stdout) > MAX_BYTES:
+        raise SourceError(f"{name}: more than {MAX_BYTES >> 20} MiB")
+    return done.stdout
