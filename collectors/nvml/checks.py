@@ -1,5 +1,6 @@
 """What NVML shows of this host, what it lacks, and what to switch on."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from queue import Empty, Queue
@@ -33,17 +34,28 @@ NEEDED = {
 
 
 def sights(nvml: Nvml, pci_gpus: Callable[[], int | None] | None = None, limit_s: float = LIMIT_S) -> list[Sight]:
-    """Ends by itself: a driver that hangs is a sight."""
-    found: Queue[list[Sight]] = Queue()
-    count = count_pci_gpus if pci_gpus is None else pci_gpus
-    Thread(target=lambda: found.put(list(_look(nvml, count))), name="nvml-check", daemon=True).start()
-    try:
-        return found.get(timeout=limit_s)
-    except Empty:
-        why = f"NVML has not answered for {limit_s:.0f} s: the driver hangs"
-        return [
-            Sight("nvml", False, "nothing", why, "look for NVRM and hung tasks in `dmesg`; the node needs a reboot")
-        ]
+    """Ends by itself: where the driver hangs, what was seen before is told, and that it hangs."""
+    found: Queue[Sight | None] = Queue()
+
+    def look() -> None:
+        for sight in _look(nvml, count_pci_gpus if pci_gpus is None else pci_gpus):
+            found.put(sight)
+        found.put(None)
+
+    Thread(target=look, name="nvml-check", daemon=True).start()
+    out: list[Sight] = []
+    end_s = time.monotonic() + limit_s
+    while True:
+        try:
+            sight = found.get(timeout=max(0.0, end_s - time.monotonic()))
+        except Empty:
+            break
+        if sight is None:
+            return out
+        out.append(sight)
+    why = f"the rest: NVML has not answered for {limit_s:.0f} s"
+    advice = "the driver hangs: look for NVRM and hung tasks in `dmesg`; the node needs a reboot"
+    return [*out, Sight("nvml", False, "no more", why, advice)]
 
 
 def count_pci_gpus() -> int | None:
@@ -120,7 +132,7 @@ def _look_at(nvml: Nvml, index: int, branch: int) -> Iterator[Sight]:
     yield Sight(
         target,
         not lacks,
-        f"{gpu.model} {gpu.uuid}: {read} fields, {unknown} that it has not",
+        f"{gpu.model} {gpu.uuid}: {read} fields, {unknown} more that it does not have",
         ", ".join(lacks),
         _advice(values, asked.answers) if lacks else "",
     )

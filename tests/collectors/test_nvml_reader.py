@@ -208,9 +208,9 @@ def test_a_check_of_a_driver_that_hangs_ends() -> None:
         release.wait()
 
     gpu = FakeGpu(hold=hang)
-    found = sights(FakeNvml([gpu]), lambda: 1, limit_s=0.1)
+    found = sights(FakeNvml([gpu]), lambda: 1, limit_s=0.5)
     release.set()
-    assert [(s.ok, s.lacks) for s in found] == [(False, "NVML has not answered for 0 s: the driver hangs")]
+    assert [(s.ok, s.lacks) for s in found] == [(True, ""), (False, "the rest: NVML has not answered for 0 s")]
 
 
 def test_a_check_without_a_driver_is_a_sight() -> None:
