@@ -43,6 +43,11 @@ def merge(told: Collection[Link]) -> Cable | None:
     return Cable(planned)
 
 
+def is_own(link: Link) -> bool:
+    """A host's own word on one of its NICs, which is no cable: both ends are on the host."""
+    return link.node is not None and link.device == link.node
+
+
 def _same_end(planned: Link, seen: Link) -> bool:
     if planned.node is not None and (planned.node == seen.node or same_name(planned.node, seen.far_device)):
         return True
@@ -72,6 +77,8 @@ class Cables:
     _of_gpu: dict[At, set[str]] = field(default_factory=dict)
     _of_node: dict[At, set[str]] = field(default_factory=dict)
     _of_device: dict[At, set[str]] = field(default_factory=dict)
+    _nics: dict[At, dict[str, Link]] = field(default_factory=dict)
+    """Node -> any name of a NIC of it, in lower case -> what the node says of that NIC."""
 
     def learn(self, link: Link) -> bool:
         """Take in one statement; of one source and port the newest counts."""
@@ -84,7 +91,18 @@ class Cables:
         for far in {link.far_device, link.node or link.far_device}:
             self._facing.setdefault((link.cluster, label(far)), set()).add(port)
         changed = self._settle(link.cluster, port)
+        if is_own(link):
+            return self._own(link) or changed
         return self.name(link.cluster, Host(link.device, "switch")) or changed
+
+    def _own(self, link: Link) -> bool:
+        """A node tells a name of one of its NICs: cables that end in that NIC know its GPUs."""
+        nics = self._nics.setdefault((link.cluster, link.device), {})
+        nics[link.port.lower()] = link
+        changed = self.name(link.cluster, Host(link.device, "nic", link.node))
+        return (
+            any([self._settle(link.cluster, port) for port in list(self.of_node(link.cluster, link.device))]) or changed
+        )
 
     def name(self, cluster: str, host: Host) -> bool:
         """A node, NIC or switch is known by this name."""
@@ -141,6 +159,14 @@ class Cables:
             link = structs.replace(link, far_device=found.name, far_kind="switch")
         elif found is not None and found.node is not None and link.far_kind != "switch":
             link = structs.replace(link, node=found.node, far_kind="hca" if link.far_kind == "hca" else "nic")
+        nic = (
+            None
+            if is_own(link)
+            else self._nics.get((link.cluster, link.node or ""), {}).get((link.far_port or "").lower())
+        )
+        if nic is not None and nic.up:
+            uuids = nic.gpu_uuids if not link.gpu_uuids and not link.gpu_index else link.gpu_uuids
+            link = structs.replace(link, far_device=nic.device, far_port=nic.far_port, gpu_uuids=uuids)
         if link.gpu_index and not link.gpu_uuids and link.node is not None:
             here = self._gpus.get((link.cluster, link.node), {})
             link = structs.replace(link, gpu_uuids=[here[i] for i in link.gpu_index if i in here])

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 from typing import Literal
 
+from streams.cables import is_own
 from streams.contract import Evidence, Finding, Incident
 from streams.correlator_causes import gpus_at, jobs_hurt, severity
 from streams.correlator_parts import finding_gpu, finding_node
@@ -84,7 +85,7 @@ def place(finding: Finding, world: World) -> str:
         link = world.link(c, s.device, s.port)
         if not _says(finding.summary, f"{s.device} {s.port}"):
             words.append(f"{s.device} port {s.port}")
-        if link is not None:
+        if link is not None and not is_own(link):
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
             words.append(f"cabled to {far}" + (f" in {link.node}" if link.node not in (None, link.far_device) else ""))
         if (planned := world.planned(c, s.device, s.port)) is not None:

@@ -10,7 +10,7 @@ from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
-from streams.cables import Cables
+from streams.cables import Cables, is_own
 from streams.hosts import Host
 from streams.placements import Named, Placements
 
@@ -113,9 +113,15 @@ class World:
     def ports_behind(self, cluster: str, gpu_uuid: str | None, node: str | None) -> set[str]:
         """`device/port` of the cables that a GPU's traffic takes; by the node where the cable names no GPU."""
         found = self.cables.of_gpu(cluster, gpu_uuid) if gpu_uuid else set()
-        if found:
+        links = {name: cable.link for name in found if (cable := self.cables.at(cluster, name)) is not None}
+        if any(not is_own(link) for link in links.values()):
             return found
-        return self.cables.of_node(cluster, node) if node else set()
+        of_node = self.cables.of_node(cluster, node) if node else set()
+        if not found:
+            return of_node
+        # The host says which NIC the GPU is by, but no cable leads to that NIC: any that names no GPU may.
+        cables = {name: cable.link for name in of_node if (cable := self.cables.at(cluster, name)) is not None}
+        return found | {name for name, link in cables.items() if not link.gpu_uuids and not is_own(link)}
 
     def jobs_on_port(self, cluster: str, device: str, port: str) -> set[str]:
         """Running jobs whose traffic crosses a cable.

@@ -168,3 +168,45 @@ def test_news_that_changes_no_answer_changes_no_version() -> None:
     assert world.version == before
     world.learn(lldp("n2", T0 + 11))
     assert world.version > before
+
+
+def own(name: str, node: str = "n1", gpu: str = "G1", *, up: bool = True) -> Link:
+    """What a host says of its NIC eth0 under one of the NIC's names."""
+    return Link(
+        ts_us=T0,
+        device=node,
+        port=name,
+        far_device=node,
+        far_port="eth0",
+        far_kind="nic",
+        node=node,
+        gpu_uuids=[gpu],
+        source="inventory",
+        up=up,
+    )
+
+
+def test_a_cable_knows_the_gpu_from_what_the_host_says_of_its_nic() -> None:
+    for said in ("eth0", "B8:CE"):
+        link = cable(after(lldp("n1.hall2.example.com", far_port=said), own("eth0"), own("b8:ce"), *GPUS[:1]))
+        assert (link.node, link.far_device, link.far_port, link.gpu_uuids) == ("n1", "n1", "eth0", ["G1"])
+
+
+def test_a_nic_known_to_its_host_alone_leads_to_its_ranks() -> None:
+    world = after(own("eth0"), own("mlx5_0"), PLACED)
+    assert world.jobs_on_port("default", "n1", "mlx5_0") == {"train"}
+    assert world.ports_behind("default", "G1", "n1") == {"n1/eth0", "n1/mlx5_0"}
+    assert world.ports_behind("default", "G2", "n2") == set()
+    subject = Subject(kind="port", id="n1/eth0", device="n1", port="eth0", node="n1")
+    said = place(found("lossless_drop", subject, 0, "drop"), world)
+    assert "cabled" not in said
+
+
+def test_a_cable_that_names_no_nic_stays_behind_every_gpu_of_its_node() -> None:
+    world = after(own("eth0"), lldp("n1", far_port="b8:ce"), *GPUS)
+    assert world.ports_behind("default", "G1", "n1") == {"n1/eth0", "leaf1/e1"}
+
+
+def test_a_nic_that_left_tells_nothing() -> None:
+    link = cable(after(lldp("n1", far_port="eth0"), own("eth0", up=False), *GPUS[:1]))
+    assert link.gpu_uuids == []
