@@ -71,14 +71,16 @@ class Loop:
         """Something else ended, such as logging: it is nobody's wait for data."""
         self._free_s = time.perf_counter()
 
-    def evaluated(self, step: int, seconds: float | None = None) -> None:
-        """An evaluation ended; without `seconds` it took the time since the last moment."""
-        self.run.report(step, phase="eval", step_s=self._since() if seconds is None else seconds)
+    def evaluated(self, step: int, seconds: float | None) -> None:
+        """An evaluation ended."""
+        self.run.report(step, phase="eval", step_s=seconds)
         self.paused()
 
     def saved(self, step: int, seconds: float | None = None) -> None:
         """A checkpoint was written; without `seconds` it took the time since the last moment."""
-        self.run.saved(step, self._since() if seconds is None else seconds)
+        if seconds is None and self._free_s is not None:
+            seconds = time.perf_counter() - self._free_s
+        self.run.saved(step, seconds)
         self.paused()
 
     def stop(self, state: str | None = "completed", reason: str | None = None) -> None:
@@ -86,9 +88,6 @@ class Loop:
         self._step = self._span = None
         self.run.begun(None)
         self.run.end(state, reason)
-
-    def _since(self) -> float | None:
-        return None if self._free_s is None else time.perf_counter() - self._free_s
 
 
 def quiet(hook: Hook) -> Hook:

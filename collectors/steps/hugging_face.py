@@ -86,10 +86,11 @@ class Hooks:
             self.loop.paused()
 
     @quiet
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """An evaluation ended."""
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
+        """An evaluation ended, and was logged before: only its own metrics say how long it took."""
         if self.loop is not None:
-            self.loop.evaluated(state.global_step)
+            took_s = next((value for name, value in (metrics or {}).items() if name.endswith("_runtime")), None)
+            self.loop.evaluated(state.global_step, took_s)
 
     @quiet
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -23,12 +23,13 @@ class Form(Protocol):
         """What was held back for a line that did not come."""
 
 
-FORMS: dict[str, Callable[[Told], Form]] = {
-    "megatron": Megatron,
-    "torchtitan": Torchtitan,
-    "composer": Composer,
-    "lightning": Lightning,
-    "deepspeed": DeepSpeed,
-    "hugging-face": lambda _: HuggingFace(),  # what it says of itself tells nothing about a step
+FORMS: dict[str, Callable[[Told, bool], Form]] = {
+    "megatron": lambda told, _: Megatron(told),
+    "torchtitan": lambda told, _: Torchtitan(told),
+    "composer": lambda told, _: Composer(told),
+    "lightning": lambda told, _: Lightning(told),
+    "deepspeed": lambda told, _: DeepSpeed(told),
+    "hugging-face": lambda _, named: HuggingFace(named),
 }
-"""In the order of how much their lines say: Megatron on DeepSpeed prints both, and so does Hugging Face on it."""
+"""In the order of how much their lines say: Megatron on DeepSpeed prints both, and so does Hugging Face on it.
+The second argument: the user named the form."""

@@ -9,7 +9,8 @@ from collectors.contract.job import JobEvent
 from collectors.contract.topics import JOB_EVENTS, JOB_STEPS
 from collectors.source import Outlet
 from collectors.steps.batch import StepBatch
-from collectors.training_log.log import Row, TrainingLog
+from collectors.training_log.log import TrainingLog
+from collectors.training_log.messages import Row
 
 WINDOW_US = 10_000_000
 """Steps of an old log that share a report: readers judge by the time of a report."""

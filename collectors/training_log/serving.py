@@ -18,7 +18,7 @@ from collectors.source import SourceError
 from collectors.tail import Position, Tail
 from collectors.training_log.file import since
 from collectors.training_log.intake import Intake
-from collectors.training_log.log import Kept
+from collectors.training_log.kept import Kept
 
 POLL_S = 0.25
 """A regular file gives no sign when it grows."""

@@ -8,7 +8,8 @@ from statistics import median
 
 from collectors.source import Sight, SourceError
 from collectors.training_log.file import WALKED, lines, since
-from collectors.training_log.log import Row, TrainingLog
+from collectors.training_log.log import TrainingLog
+from collectors.training_log.messages import Row
 
 LOOK_S = 5.0
 

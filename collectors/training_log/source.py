@@ -13,7 +13,7 @@ from collectors.source import Outlet, Sight, SourceError
 
 if TYPE_CHECKING:
     from collectors.training_log.intake import Intake
-    from collectors.training_log.log import Kept
+    from collectors.training_log.kept import Kept
 
 FORMATS = ("auto", "megatron", "torchtitan", "composer", "lightning", "deepspeed", "hugging-face")
 _SLURM_FILE = re.compile(r"slurm-(\d+)(?:[._-].*)?")

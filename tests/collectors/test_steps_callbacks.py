@@ -228,11 +228,12 @@ class HuggingFaceTrainer:
             call("on_pre_optimizer_step")
             self.state.global_step = n
             call("on_step_end")
+            call("on_log", logs={})
             if n == evaluate_at:
-                call("on_evaluate", metrics={})
+                call("on_log", logs={})
+                call("on_evaluate", metrics={"eval_loss": 2.5, "eval_runtime": 4.25})
             if n == save_at:
                 call("on_save")
-            call("on_log", logs={})
         call("on_train_end")
 
 
@@ -248,6 +249,7 @@ def test_hugging_faces_steps_evaluations_and_saves_are_told(ear: Ear) -> None:
     ]
     for one in steps(found):
         assert one["phase"] == "eval" or (one["tokens"] == 512 and 0 < one["compute_s"] <= one["step_s"])
+    assert steps(found)[2]["step_s"] == 4.25
     (saved,) = (one for one in found if one.get("kind") == "checkpoint")
     assert (saved["step"], steps(found)[-1]["checkpoint_s"]) == (2, saved["seconds"])
     (hello,) = (one for one in found if one["type"] == "hello")

@@ -8,7 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from collectors.contract.job import JobEvent, ModelShape
-from collectors.training_log.log import QUIET_US, Row, TrainingLog
+from collectors.training_log.log import TrainingLog
+from collectors.training_log.messages import Row
+from collectors.training_log.story import QUIET_US
 
 LOGS = Path(__file__).parent / "training_logs"
 S = 1_000_000
@@ -144,6 +146,16 @@ def test_hugging_faces_bar_has_the_steps_and_its_dicts_the_rest() -> None:
     assert rows(found, "eval") == [(4, 4.25)]
     assert [one.step for one in events(found, "checkpoint")] == [4]
     assert events(found, "ended")[0].state == "completed"
+
+
+BAR = " 50%|█████     | {}/10 [00:05<00:05,  1.00s/it]"
+LOSS = "{'loss': 2.5, 'learning_rate': 0.1, 'epoch': 0.5}"
+
+
+def test_any_programs_bar_is_no_step_until_the_trainer_shows_itself() -> None:
+    assert rows(read("\n".join(BAR.format(n) for n in (1, 2)))) == []
+    assert rows(read("\n".join([BAR.format(2), LOSS, BAR.format(3)]))) == [(3, 1.0)]
+    assert rows(read("\n".join(BAR.format(n) for n in (1, 2)), form="hugging-face")) == [(1, 1.0), (2, 1.0)]
 
 
 def test_deepspeeds_steps_are_timed_by_its_stamps() -> None:
