@@ -6,7 +6,7 @@ from threading import Lock
 
 from collectors.dcgm_engine.bindings import Bindings
 from collectors.dcgm_engine.samples import GPU_INSTANCE, Entity, Sample, faults_of, hold, moments_of
-from collectors.dcgm_engine.session import Session, Where, open_session
+from collectors.dcgm_engine.session import KEEP_S, Session, Where, open_session
 from collectors.dcgm_engine.watched import BIND, EVENT_S, STATIC, Watch
 from collectors.gpu.reading import Fault, GpuSource, GpuTrouble, Part, Reading, Row
 
@@ -34,6 +34,7 @@ class DcgmReader:
         wanted: Sequence[Watch],
         library: str | None = None,
         with_faults: bool = True,
+        keep_s: float = KEEP_S,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -43,6 +44,7 @@ class DcgmReader:
         self._node = node
         self._wanted = [watch for watch in wanted if with_faults or watch.name != "xid"]
         self._library = library
+        self._keep_s = keep_s
         self._now_us = now_us
         self._sleep = sleep
         self._turn = Lock()
@@ -56,7 +58,9 @@ class DcgmReader:
         self.close()
         now_us = self._now_us()
         try:
-            session = open_session(self._dcgm, self._where, self._library, self._node, self._wanted, now_us)
+            session = open_session(
+                self._dcgm, self._where, self._library, self._node, self._wanted, now_us, self._keep_s
+            )
         except self._dcgm.structs.DCGMError as why:
             raise GpuTrouble(self._said(why)) from why
         except OSError as why:

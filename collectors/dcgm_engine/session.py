@@ -19,6 +19,7 @@ GONE = {2: "DCGM does not support it", 3: "DCGM cannot reach it", 4: "lost", 6: 
 """dcgmGpuStatus: what is no GPU at work (DcgmEntityStatus, dcgm_structs.h)."""
 LOST = 4
 CONNECT_MS = 5000
+KEEP_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,18 @@ class Session:
 
 
 def open_session(
-    dcgm: Bindings, where: Where, library: str | None, node: str, wanted: Sequence[Watch], now_us: int
+    dcgm: Bindings,
+    where: Where,
+    library: str | None,
+    node: str,
+    wanted: Sequence[Watch],
+    now_us: int,
+    keep_s: float = KEEP_S,
 ) -> Session:
-    """Connect, or start an engine that polls by itself, and watch. Raises `DCGMError`."""
+    """Connect, or start an engine that polls by itself, and watch. Raises `DCGMError`.
+
+    `keep_s`: how long the engine keeps a sample; a sweep that comes later than that misses some.
+    """
     dcgm.structs._dcgmInit(library)
     dcgm.agent.dcgmInit()
     handle = dcgm.pydcgm.DcgmHandle(
@@ -121,7 +131,7 @@ def open_session(
             with contextlib.suppress(dcgm.structs.DCGMError):
                 dcgm.agent.dcgmGroupAddEntity(handle.handle, group, *entity)
         for watch in wanted:
-            _watch(session, watch, name, now_us)
+            _watch(session, watch, name, now_us, keep_s)
         dcgm.agent.dcgmUpdateAllFields(handle.handle, 1)
     except dcgm.structs.DCGMError:
         with contextlib.suppress(dcgm.structs.DCGMError):
@@ -130,7 +140,7 @@ def open_session(
     return session
 
 
-def _watch(session: Session, watch: Watch, name: str, now_us: int) -> None:
+def _watch(session: Session, watch: Watch, name: str, now_us: int, keep_s: float) -> None:
     """One that DCGM refuses costs no other."""
     dcgm, handle = session.dcgm, session.handle.handle
     # A field that this version does not know would have the whole group refused.
@@ -138,8 +148,7 @@ def _watch(session: Session, watch: Watch, name: str, now_us: int) -> None:
     if not known:
         session.lacks[watch.name] = "this DCGM knows none of its fields"
         return
-    # Twice the longest pause between two looks, so that a late sweep loses nothing.
-    keep_s = max(120.0, 4 * watch.every_s)
+    keep_s = max(keep_s, 4 * watch.every_s)
     try:
         fields = dcgm.agent.dcgmFieldGroupCreate(handle, known, f"{name}-{watch.name}")
         dcgm.agent.dcgmWatchFields(handle, session.group, fields, int(watch.every_s * 1e6), keep_s, 0)

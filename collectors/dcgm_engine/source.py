@@ -84,6 +84,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 def _reader(args: argparse.Namespace) -> "DcgmReader":
     from collectors.dcgm_engine.bindings import load_bindings
     from collectors.dcgm_engine.reader import DcgmReader
+    from collectors.dcgm_engine.session import KEEP_S
     from collectors.dcgm_engine.watched import watches
     from collectors.gpu.reading import GpuTrouble
 
@@ -92,8 +93,16 @@ def _reader(args: argparse.Namespace) -> "DcgmReader":
         dcgm = load_bindings(args.bindings)
     except GpuTrouble as why:
         raise SourceError(str(why)) from why
-    wanted = watches(args.fast, args.slow)
-    return DcgmReader(dcgm, where, _node(args), wanted, args.library, with_faults=not args.no_xids)
+    return DcgmReader(
+        dcgm,
+        where,
+        _node(args),
+        watches(args.fast, args.slow),
+        args.library,
+        with_faults=not args.no_xids,
+        # A sweep may come late, or find the engine hanging, some times over.
+        keep_s=max(KEEP_S, 4 * args.interval),
+    )
 
 
 def _where(address: str | None) -> "Where":

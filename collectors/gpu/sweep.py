@@ -152,7 +152,9 @@ class GpuSweep:
         return None
 
     async def _ask_all(self, ts_us: int, found: _Found) -> None:
+        """Ask every part that does not hang; one that hung before is not waited for again."""
         assert self._parts is not None
+        fresh: set[asyncio.Future[Reading]] = set()
         for name, part in self._parts.items():
             run = self._runs.get(name)
             if run is not None and run.call.done():
@@ -162,13 +164,17 @@ class GpuSweep:
             if name not in self._runs:
                 call = apart(f"{self._reader.source}-{name}", lambda part=part: part.ask(ts_us))  # type: ignore[misc]
                 self._runs[name] = _Waiting(call, self._clock_s(), ts_us)
-        await asyncio.wait({run.call for run in self._runs.values()}, timeout=self._timeout_s)
+                fresh.add(call)
+        if fresh:
+            await asyncio.wait(fresh, timeout=self._timeout_s)
         for name in self._parts:
             run = self._runs[name]
             if run.call.done():
                 del self._runs[name]
+            if run.call.done() and (run.ts_us == ts_us or self._reader.keeps_time):
                 self._take(name, run, found)
             else:
+                # Also where an earlier sweep's answer came just now: it is not one of this moment.
                 self._missing(name, ts_us, f"no answer for {self._clock_s() - run.since_s:.0f} s", found)
 
     def _take(self, name: str, run: _Waiting, found: _Found) -> None:

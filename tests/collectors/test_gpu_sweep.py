@@ -34,12 +34,16 @@ class FakeReader:
         self.opening: Callable[[], None] = lambda: None
         self.told: list[Sequence[Fault] | GpuTrouble] = []
         self.waits = 0
+        self.known: dict[str, Gpu] = {}
 
     def open(self) -> Mapping[str, Part]:
         self.opens += 1
         self.opening()
         return {
-            name: Part(lambda ts_us, part=part: Reading(moments={ts_us: [part(ts_us)]}))  # type: ignore[misc]
+            name: Part(
+                lambda ts_us, part=part: Reading(moments={ts_us: [part(ts_us)]}),  # type: ignore[misc]
+                lambda name=name: [self.known[name]] if name in self.known else [],  # type: ignore[misc]
+            )
             for name, part in self.parts.items()
         }
 
@@ -142,6 +146,24 @@ def test_a_gpu_that_hangs_costs_its_own_row_and_a_line_in_the_beat_until_it_answ
     play(story)
 
 
+def test_a_gpu_that_hung_before_is_not_waited_for_again() -> None:
+    async def story() -> None:
+        release = Event()
+
+        def sick(ts_us: int) -> Row:
+            release.wait()
+            return good(1)(ts_us)
+
+        bench = Bench(FakeReader({"gpu0": good(0), "gpu1": sick}), timeout_s=0.1)
+        await bench.run()
+        bench.sweep._timeout_s = 3600.0
+        await bench.run()
+        assert bench.outlet.beats[1].error == "gpu1: no answer for 15 s"
+        release.set()
+
+    play(story)
+
+
 def test_an_answer_that_comes_too_late_is_not_told_as_the_next_sweeps() -> None:
     async def story() -> None:
         release, calls = Event(), [0]
@@ -160,6 +182,34 @@ def test_an_answer_that_comes_too_late_is_not_told_as_the_next_sweeps() -> None:
             await asyncio.sleep(0)
         await bench.run()
         assert [scrape.columns.get("155") for scrape in bench.scrapes] == [[1.0], None, [3.0]]
+
+    play(story)
+
+
+def test_an_answer_of_the_last_sweep_that_comes_during_this_one_makes_no_gpu_lost() -> None:
+    async def story() -> None:
+        release, answered, sweeps = Event(), Event(), [0]
+
+        def late(ts_us: int) -> Row:
+            if not answered.is_set():
+                release.wait()
+            answered.set()
+            return good(1)(ts_us)
+
+        def meanwhile(ts_us: int) -> Row:
+            sweeps[0] += 1
+            if sweeps[0] == 2:
+                release.set()
+                answered.wait()
+                Event().wait(0.05)
+            return good(0)(ts_us)
+
+        bench = Bench(FakeReader({"gpu0": meanwhile, "gpu1": late}), timeout_s=0.2)
+        bench.reader.known = {"gpu1": gpu(1)}
+        for _ in range(3):
+            await bench.run()
+        assert bench.events == []
+        assert [scrape.columns["155"] for scrape in bench.scrapes] == [[100.0, None]] * 2 + [[100.0, 101.0]]
 
     play(story)
 
