@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
 
@@ -162,13 +162,15 @@ def _scrape(node: NodeLayout, fill: Fill, ts_us: int, cluster: str) -> GpuScrape
     )
 
 
-_numbers = msgspec.json.Decoder(list[int | float])
+EXACT = 2**53
+"""Whole numbers up to here are what they are when a reader takes them for floats; larger ones are floats here too."""
+_numbers = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=-EXACT, le=EXACT)] | float])
 
 
 def read_numbers(joined: bytes, count: int) -> list[float] | None:
-    """The values, whole numbers exact, by way of JSON, which is the fastest reader at hand.
+    """The values, whole numbers as such, by way of JSON, which is the fastest reader at hand.
 
-    None where one of them is no finite number, or is written as JSON does not write it.
+    None where one of them is no finite number, is written as JSON does not write it, or is whole and beyond `EXACT`.
     """
     try:
         numbers = _numbers.decode(b"[" + joined + b"]")
@@ -181,6 +183,8 @@ def read_number(text: str) -> float | None:
     """None for NaN, infinities, DCGM's blank strings and whatever else is no number."""
     try:
         value = int(text) if text.removeprefix("-").isdecimal() else float(text)
+        if not -EXACT <= value <= EXACT:
+            value = float(text)
     except ValueError:
         return None
     return value if value - value == 0 else None

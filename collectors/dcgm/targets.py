@@ -48,14 +48,19 @@ def read_target(text: str, node: str | None = None, *, https: bool = False) -> T
 
 
 def read_targets_file(path: Path, *, https: bool = False) -> list[Target]:
-    """file_sd in JSON or YAML: `[{"targets": ["host:port"], "labels": {...}}]`. Raises `SourceError` naming the entry.
-
-    Of the labels, `__scheme__` and `__metrics_path__` are obeyed, and `node`, `Hostname` or `hostname` names the node.
-    """
+    """The targets of a file, as in `targets_of`. Raises `SourceError`."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as why:
         raise SourceError(f"--targets {path}: {getattr(why, 'strerror', None) or why}") from why
+    return targets_of(text, path, https=https)
+
+
+def targets_of(text: str, path: Path, *, https: bool = False) -> list[Target]:
+    """file_sd in JSON or YAML: `[{"targets": ["host:port"], "labels": {...}}]`. Raises `SourceError` naming the entry.
+
+    Of the labels, `__scheme__` and `__metrics_path__` are obeyed, and `node`, `Hostname` or `hostname` names the node.
+    """
     groups = _parse(path, text)
     if not isinstance(groups, list):
         raise SourceError(f"--targets {path}: not a list of groups; write - targets: [host:port]")

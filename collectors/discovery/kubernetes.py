@@ -63,7 +63,7 @@ class KubernetesService:
             slices += objects(answer, "items")
             more = inner(answer, "metadata").get("continue")
             if not more or len(slices) > MOST:
-                return list(_of_slices(slices, self._port))
+                return list(of_slices(slices, self._port))
 
     def _from_endpoints(self) -> list[Found]:
         import kubernetes.client
@@ -72,17 +72,18 @@ class KubernetesService:
         answer = self._api.ask(
             f"get endpoints in {self._namespace}", RIGHTS, api.read_namespaced_endpoints, self._service, self._namespace
         )
-        return [] if answer is None else list(_of_subsets(objects(answer, "subsets"), self._port))
+        return [] if answer is None else list(of_subsets(objects(answer, "subsets"), self._port))
 
 
-def _of_slices(slices: list[dict[str, Any]], port: str) -> Iterator[Found]:
+def of_slices(slices: list[dict[str, Any]], port: str) -> Iterator[Found]:
     """One place a pod: of a pod with addresses of both families the IPv4 one."""
     seen: set[tuple[str, str]] = set()
     for part in sorted(slices, key=lambda part: str(part.get("addressType"))):
         number = _port(objects(part, "ports"), port)
         for endpoint in objects(part, "endpoints"):
             conditions = inner(endpoint, "conditions")
-            addresses = [str(address) for address in endpoint.get("addresses") or []]
+            given = endpoint.get("addresses")
+            addresses = [str(address) for address in given] if isinstance(given, list) else []
             if not addresses or (conditions.get("terminating") and not conditions.get("serving")):
                 continue
             reference = inner(endpoint, "targetRef")
@@ -92,7 +93,8 @@ def _of_slices(slices: list[dict[str, Any]], port: str) -> Iterator[Found]:
                 yield Found(addresses[0], number, text(endpoint.get("nodeName")))
 
 
-def _of_subsets(subsets: list[dict[str, Any]], port: str) -> Iterator[Found]:
+def of_subsets(subsets: list[dict[str, Any]], port: str) -> Iterator[Found]:
+    """The same of Endpoints."""
     for subset in subsets:
         number = _port(objects(subset, "ports"), port)
         for address in (*objects(subset, "addresses"), *objects(subset, "notReadyAddresses")):

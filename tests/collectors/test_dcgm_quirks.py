@@ -49,8 +49,8 @@ def read(page: str, reader: PageReader | None = None) -> GpuScrape:
     ],
 )
 def test_a_value_from_the_types_first_sentinel_on_is_blank_and_one_below_is_not(name: str, base: int) -> None:
-    found = [read(line(name, value)).columns for value in (base, base + 3, base + 9, base - 1)]
-    assert [next(iter(columns.values())) for columns in found] == [[None], [None], [None], [base - 1]]
+    found = [read(line(name, value)).columns for value in (base, base + 3, base + 9, base - 4096)]
+    assert [next(iter(columns.values())) for columns in found] == [[None], [None], [None], [float(base - 4096)]]
 
 
 @pytest.mark.parametrize("text", ["<<<NULL>>>", "<<<NOT_FOUND>>>", "<<<NOT_SUPPORTED>>>", "<<<NOT_PERM>>>"])
