@@ -164,7 +164,7 @@ class CollectiveWindow(Message, frozen=True, kw_only=True):
     source: CollectiveSource = "nccl-inspector"
     comm: str
     """Communicator hash, lower-case hex without `0x` or leading zeros' loss: 16 digits. The flight recorder and
-    nccl-tests do not know it: theirs is `pg:` or `test:` and a hash that is the same on all ranks."""
+    nccl-tests do not know it: theirs is `pg:` or `test:` and a hash that is the same on all ranks. Empty: unknown."""
     comm_size: int | None
     comm_nodes: int | None = None
     comm_name: str | None = None
@@ -199,7 +199,8 @@ class CollectiveWindow(Message, frozen=True, kw_only=True):
     """Counts single operations inside a group that was launched as one."""
     created_us: list[int | None] = field(default_factory=list)
     started_us: list[int | None] = field(default_factory=list)
-    """When the recorder *noticed* the start; so too the completion: both may be late, never early."""
+    """Inspector (verbose): when this rank's first kernel started, and below when its last stopped. Flight recorder:
+    when it *noticed* the start and the completion: both may be late, never early."""
     completed_us: list[int | None] = field(default_factory=list)
     dtype: list[str | None] = field(default_factory=list)
     algo: list[str | None] = field(default_factory=list)

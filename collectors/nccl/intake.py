@@ -8,11 +8,12 @@ from pathlib import Path
 from collectors.contract.beat import Beat
 from collectors.contract.topics import NCCL_WINDOWS
 from collectors.nccl.folder import BadLine
-from collectors.nccl.record import Record
-from collectors.nccl.window import ROWS_A_WINDOW, windows
+from collectors.nccl.prom import Page, page_windows
+from collectors.nccl.record import Lost, Record
+from collectors.nccl.window import windows
 from collectors.source import Outlet
 
-HELD = 16 * ROWS_A_WINDOW
+HELD = 64_000
 """Records that are held for one flush: a first look at a job that has run for days is cut into several."""
 
 
@@ -26,14 +27,16 @@ class Intake:
         self._node = node
         self._this_node = this_node
         self._target = str(target)
-        self._records: list[Record] = []
+        self._records: list[Record | Lost] = []
         self._messages = self._samples = self._beaten = 0
 
-    def add(self, found: Iterable[Record | BadLine]) -> None:
-        """Take records; bad lines are rejected with their place."""
+    def add(self, found: Iterable[Record | Lost | BadLine | Page]) -> None:
+        """Take records and pages; bad lines are rejected with their place."""
         for one in found:
             if isinstance(one, BadLine):
                 self._outlet.reject(f"nccl-inspector:{self._target}", one.raw, one.why)
+            elif isinstance(one, Page):
+                self._page(one)
             else:
                 self._records.append(one)
         if len(self._records) >= HELD:
@@ -47,6 +50,12 @@ class Intake:
             self._outlet.publish(NCCL_WINDOWS, window)
             self._messages += 1
         return self._messages
+
+    def _page(self, page: Page) -> None:
+        for window in page_windows(page, cluster=self._cluster, job=self.job, node=self._node or self._this_node):
+            self._outlet.publish(NCCL_WINDOWS, window)
+            self._messages += 1
+            self._samples += len(window.rank)
 
     def beat(self, began_s: float, interval_s: float, trouble: str | None) -> None:
         """Report one sweep."""

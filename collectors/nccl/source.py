@@ -6,10 +6,11 @@ import hashlib
 import re
 import socket
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 
 if TYPE_CHECKING:
     from collectors.nccl.intake import Intake
@@ -19,9 +20,7 @@ _SLURM_FOLDER = re.compile(r"nccl-inspector-(\d+)")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "--dir", type=Path, required=True, metavar="D", help="the job's NCCL_INSPECTOR_DUMP_DIR: HOST-pidPID.log files"
-    )
+    parser.add_argument("--dir", type=Path, required=True, metavar="D", help="the job's NCCL_INSPECTOR_DUMP_DIR")
     parser.add_argument(
         "--job", metavar="J", help="the job's id (default: the number of a folder nccl-inspector-NUMBER)"
     )
@@ -71,6 +70,13 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
         intake.flush()
         kept.stage(folder.positions())
         kept.close()
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """What the folder has and lacks."""
+    from collectors.nccl.look import look
+
+    return look(args.dir)
 
 
 def _intake(args: argparse.Namespace, outlet: Outlet) -> "Intake":

@@ -1,33 +1,43 @@
 """Records of one flush, as one window per communicator and process."""
 
 from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
 
 from collectors.contract.job import CollectiveWindow
-from collectors.nccl.record import Communicator, Record
+from collectors.nccl.cut import cut
+from collectors.nccl.record import Communicator, Lost, Record
 
-ROWS_A_WINDOW = 4000
-"""About 400 KB of JSON: Kafka takes 1 MB."""
+T = TypeVar("T")
 
 
 def windows(
-    records: Iterable[Record], *, cluster: str, job: str, node: str | None, this_node: str
+    records: Iterable[Record | Lost], *, cluster: str, job: str, node: str | None, this_node: str
 ) -> list[CollectiveWindow]:
     """Column-wise, in the order of the files. The process stays apart, for it leads from the communicator's rank to
     the job's. `node` None takes the host that the record names, else `this_node`."""
     groups: dict[Communicator, list[Record]] = {}
+    lost: dict[Communicator, list[Lost]] = {}
     for record in records:
-        groups.setdefault(record.of, []).append(record)
+        rows = groups.setdefault(record.of, [])
+        if isinstance(record, Lost):
+            lost.setdefault(record.of, []).append(record)
+        else:
+            rows.append(record)
     return [
-        _window(of, rows[i : i + ROWS_A_WINDOW], cluster, job, node or of.host or this_node)
+        piece
         for of, rows in groups.items()
-        for i in range(0, len(rows), ROWS_A_WINDOW)
+        for piece in _window(of, rows, lost.get(of, []), cluster, job, node or of.host or this_node)
     ]
 
 
-def _window(of: Communicator, rows: list[Record], cluster: str, job: str, node: str) -> CollectiveWindow:
-    return CollectiveWindow(
+def _window(
+    of: Communicator, rows: list[Record], lost: list[Lost], cluster: str, job: str, node: str
+) -> Iterable[CollectiveWindow]:
+    window = CollectiveWindow(
         cluster=cluster,
-        ts_us=max(row.ts_us for row in rows),
+        ts_us=max([*(row.ts_us for row in rows), *(one.ts_us for one in lost)]),
         job=job,
         node=node,
         comm=of.comm,
@@ -43,5 +53,18 @@ def _window(of: Communicator, rows: list[Record], cluster: str, job: str, node: 
         algbw_gbs=[row.algbw_gbs for row in rows],
         busbw_gbs=[row.busbw_gbs for row in rows],
         timing=[row.timing for row in rows],
-        peer=[row.peer for row in rows] if any(row.peer is not None for row in rows) else [],
+        peer=_sent([row.peer for row in rows]),
+        algo=_sent([row.algo for row in rows]),
+        created_us=_sent([row.created_us for row in rows]),
+        started_us=_sent([row.started_us for row in rows]),
+        completed_us=_sent([row.completed_us for row in rows]),
     )
+    dropped = sum(one.dropped for one in lost) if lost else None
+    for i, piece in enumerate(cut(window)):
+        # What was lost is counted once, in the first piece.
+        yield msgspec.structs.replace(piece, dropped=dropped) if i == 0 else piece
+
+
+def _sent(values: list[T]) -> list[T]:
+    """A column that no record has is left out."""
+    return values if any(value is not None for value in values) else []

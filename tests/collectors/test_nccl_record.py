@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from collectors.nccl.record import Communicator, Record, RecordError, communicator_id, read_record
-from collectors.nccl.window import ROWS_A_WINDOW, windows
+from collectors.nccl.cut import ROWS
+from collectors.nccl.record import Communicator, Lost, Record, RecordError, communicator_id, read_record
+from collectors.nccl.window import windows
 
 OF = Communicator(comm="00000000000a5c01", size=16, nodes=2, name=None, host="gpu-1", pid=410)
 ALL_REDUCE = Record(
@@ -58,7 +59,9 @@ def line(**changes: Any) -> dict[str, Any]:
 
 
 def read(whole: dict[str, Any]) -> Record:
-    return read_record(json.dumps(whole).encode())
+    found = read_record(json.dumps(whole).encode())
+    assert isinstance(found, Record)
+    return found
 
 
 def test_a_collective_is_read() -> None:
@@ -70,7 +73,62 @@ def test_numbers_may_be_floats() -> None:
 
 
 def test_keys_that_we_do_not_know_are_ignored() -> None:
-    assert read(line(coll_perf__coll_algo="Ring", coll_perf__event_trace_sn={"x": 1})) == ALL_REDUCE
+    assert read(line(coll_perf__coll_moon="full", coll_perf__event_trace_sn={"x": 1})) == ALL_REDUCE
+
+
+@pytest.mark.parametrize(
+    ("algo", "proto", "both"),
+    [("RING", "LL128", "RING_LL128"), ("NVLS", "unknown", "NVLS"), ("unknown", "unknown", None), (..., ..., None)],
+)
+def test_algorithm_and_protocol_are_one_word(algo: Any, proto: Any, both: str | None) -> None:
+    whole = line()
+    told = {"coll_algo": algo, "coll_proto": proto}
+    whole["coll_perf"] |= {name: word for name, word in told.items() if word is not ...}
+    assert read(whole).algo == both
+
+
+def test_a_verbose_line_says_when_the_rank_called_and_arrived() -> None:
+    at = 1_700_000_000_000_000
+    kernels = [
+        {"channel_id": 0, "kernel_start_ts": at + 9, "kernel_stop_ts": at + 40, "kernel_record_ts": at + 41},
+        {"channel_id": 1, "kernel_start_ts": at + 7, "kernel_stop_ts": at + 39, "kernel_record_ts": 0},
+        {"channel_id": 2, "kernel_start_ts": 0, "kernel_stop_ts": 0, "kernel_record_ts": 0},
+    ]
+    trace = {"coll_start_ts": at, "coll_stop_ts": at + 50, "kernel_events": kernels}
+    found = read(line(coll_perf__event_trace_ts=trace))
+    assert (found.created_us, found.started_us, found.completed_us) == (at, at + 7, at + 40)
+    [window] = windows([found], cluster="c", job="j", node=None, this_node="here")
+    assert (window.created_us, window.started_us, window.completed_us) == ([at], [at + 7], [at + 40])
+
+
+def test_a_bandwidth_of_zero_is_a_formula_that_the_plug_in_lacks() -> None:
+    assert read(line(coll_perf__coll_busbw_gbs=0)).busbw_gbs is None
+    empty = read(line(coll_perf__coll_busbw_gbs=0, coll_perf__coll_msg_size_bytes=0))
+    assert empty.busbw_gbs == 0.0
+
+
+def lost_line(coll: int, p2p: int) -> dict[str, Any]:
+    whole = line(coll_perf=...)
+    whole["dump_stats"] = {
+        "coll_records": 3,
+        "coll_dropped_total": 90,
+        "coll_dropped_since_last_dump": coll,
+        "p2p_records": 0,
+        "p2p_dropped_total": 4,
+        "p2p_dropped_since_last_dump": p2p,
+    }
+    return whole
+
+
+def test_what_the_plug_in_lost_stands_in_the_window() -> None:
+    lost = read_record(json.dumps(lost_line(5, 2)).encode())
+    assert lost == Lost(OF, 1_700_000_000_000_001, 7)
+    [window] = windows([lost, ALL_REDUCE, lost], cluster="c", job="j", node=None, this_node="here")
+    assert (window.dropped, window.rank) == (14, [3])
+    [alone] = windows([lost], cluster="c", job="j", node=None, this_node="here")
+    assert (alone.dropped, alone.rank) == (7, [])
+    [older] = windows([ALL_REDUCE], cluster="c", job="j", node=None, this_node="here")
+    assert older.dropped is None
 
 
 def test_a_communicators_name_is_kept_unless_it_is_unknown() -> None:
@@ -93,7 +151,7 @@ def test_a_send_keeps_its_peer() -> None:
         4,
         5,
         7.0,
-        0.0,
+        None,
         None,
     )
 
@@ -101,7 +159,7 @@ def test_a_send_keeps_its_peer() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"coll_perf": ...}, "neither coll_perf nor p2p_perf"),
+        ({"coll_perf": ...}, "none of coll_perf, p2p_perf and dump_stats"),
         ({"header__id": "0xzz"}, "not a communicator hash"),
         ({"header__id": "0x" + "1" * 17}, "not a communicator hash"),
         ({"header__id": ...}, "missing required field `id`"),
@@ -132,5 +190,5 @@ def test_a_window_is_one_process_of_one_communicator() -> None:
 
 
 def test_a_long_window_comes_in_pieces() -> None:
-    found = windows([ALL_REDUCE] * (ROWS_A_WINDOW + 1), cluster="c", job="j", node="n", this_node="here")
-    assert [(len(w.rank), w.node) for w in found] == [(ROWS_A_WINDOW, "n"), (1, "n")]
+    found = windows([ALL_REDUCE] * (ROWS + 1), cluster="c", job="j", node="n", this_node="here")
+    assert [(len(w.rank), w.node) for w in found] == [(ROWS, "n"), (1, "n")]
