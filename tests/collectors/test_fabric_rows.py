@@ -53,7 +53,7 @@ def test_of_twins_the_widest_that_was_read_holds_the_column() -> None:
 def test_ports_that_keep_a_counter_in_different_widths_are_two_messages() -> None:
     name = "local_ack_timeout_err"
     found = cut(row("m", ("mlx5_hw_counters", name, "1")), row("b", ("bnxt_re_hw_counters", name, "2")))
-    assert [(s.ports[0].name, s.columns, s.forms.keys()) for s in found] == [
+    assert [(s.ports[0].name, s.columns, set(s.forms)) for s in found] == [
         ("m", {"rdma_ack_timeouts": [1]}, {"rdma_ack_timeouts"}),
         ("b", {"rdma_ack_timeouts": [2]}, set()),
     ]
