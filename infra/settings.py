@@ -28,6 +28,7 @@ def infra_settings() -> InfraSettings:
 ROOMS = {
     "collectors": ("collectors.settings", "collector_settings"),
     "collectors, gnmi": ("collectors.gnmi.settings", "gnmi_settings"),
+    "collectors, snmp": ("collectors.snmp.settings", "snmp_settings"),
     "collectors, infiniband": ("collectors.infiniband.settings", "infiniband_settings"),
     "collectors, sonic": ("collectors.sonic.settings", "sonic_settings"),
     "training client": ("collectors.steps.settings", "client_settings"),
