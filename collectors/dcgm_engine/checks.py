@@ -3,14 +3,13 @@
 import socket
 import time
 from collections.abc import Callable, Iterator
-from queue import Empty, Queue
-from threading import Thread
 
 from collectors.dcgm_engine.bindings import Bindings
 from collectors.dcgm_engine.reader import ADVICE as CODES
 from collectors.dcgm_engine.samples import Entity, Sample, blank_of, hold
 from collectors.dcgm_engine.session import Session, Where, open_session
 from collectors.dcgm_engine.watched import watches
+from collectors.gpu.looking import seen_within
 from collectors.source import Sight
 
 LIMIT_S = 9.0
@@ -51,19 +50,13 @@ def sights(
     runs: Callable[[], bool] = engine_runs,
 ) -> list[Sight]:
     """Ends by itself: an engine that hangs is a sight."""
-    found: Queue[list[Sight]] = Queue()
-
-    def look() -> None:
-        found.put(list(_look(dcgm, where, library, node, fast_s, slow_s, runs)))
-
-    Thread(target=look, name="dcgm-check", daemon=True).start()
-    try:
-        return found.get(timeout=limit_s)
-    except Empty:
-        why = f"no answer within {limit_s:.0f} s"
-        return [
-            Sight(where.words, False, "nothing", why, "a GPU may hang the engine: see `dmesg` and `dcgmi health -c`")
-        ]
+    why = f"the rest: no answer within {limit_s:.0f} s"
+    advice = "a GPU may hang the engine: see `dmesg` and `dcgmi health -c`"
+    return seen_within(
+        limit_s,
+        lambda: _look(dcgm, where, library, node, fast_s, slow_s, runs),
+        lambda: Sight(where.words, False, "no more", why, advice),
+    )
 
 
 def _look(

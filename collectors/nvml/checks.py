@@ -1,11 +1,9 @@
 """What NVML shows of this host, what it lacks, and what to switch on."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 
+from collectors.gpu.looking import seen_within
 from collectors.gpu.usage import sees_host_pids
 from collectors.nvml.columns import ANSWERS, values_of
 from collectors.nvml.device import identify
@@ -35,27 +33,13 @@ NEEDED = {
 
 def sights(nvml: Nvml, pci_gpus: Callable[[], int | None] | None = None, limit_s: float = LIMIT_S) -> list[Sight]:
     """Ends by itself: where the driver hangs, what was seen before is told, and that it hangs."""
-    found: Queue[Sight | None] = Queue()
-
-    def look() -> None:
-        for sight in _look(nvml, count_pci_gpus if pci_gpus is None else pci_gpus):
-            found.put(sight)
-        found.put(None)
-
-    Thread(target=look, name="nvml-check", daemon=True).start()
-    out: list[Sight] = []
-    end_s = time.monotonic() + limit_s
-    while True:
-        try:
-            sight = found.get(timeout=max(0.0, end_s - time.monotonic()))
-        except Empty:
-            break
-        if sight is None:
-            return out
-        out.append(sight)
     why = f"the rest: NVML has not answered for {limit_s:.0f} s"
     advice = "the driver hangs: look for NVRM and hung tasks in `dmesg`; the node needs a reboot"
-    return [*out, Sight("nvml", False, "no more", why, advice)]
+    return seen_within(
+        limit_s,
+        lambda: _look(nvml, count_pci_gpus if pci_gpus is None else pci_gpus),
+        lambda: Sight("nvml", False, "no more", why, advice),
+    )
 
 
 def count_pci_gpus() -> int | None:

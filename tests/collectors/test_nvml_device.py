@@ -1,11 +1,15 @@
 """One GPU's answers as rows in DCGM's fields and units."""
 
+from types import SimpleNamespace
+
+import msgspec
 import pytest
 
 from collectors.gpu.reading import Row
 from collectors.gpu.usage import Owners
+from collectors.nvml.columns import values_of
 from collectors.nvml.device import Device, identify
-from collectors.nvml.interview import AGAIN_S
+from collectors.nvml.interview import AGAIN_S, Asked, Interview
 from collectors.nvml.reader import branch_of
 from tests.collectors.fake_nvml import GIB, FakeGpu, FakeNvml, Refuse
 
@@ -171,8 +175,6 @@ def test_an_older_driver_is_asked_by_the_older_names() -> None:
     del gpu.answers["nvmlDeviceGetCurrentClocksEventReasons"]
     gpu.answers["nvmlDeviceGetCurrentClocksThrottleReasons"] = 0x20
     gpu.answers["nvmlDeviceGetMemoryInfo", 0x02000028] = Refuse(13)
-    from types import SimpleNamespace
-
     gpu.answers["nvmlDeviceGetMemoryInfo",] = SimpleNamespace(total=80 * GIB, free=70 * GIB, used=10 * GIB)
     found = row(gpu, driver="470.1")
     assert found.values["112"] == 0x20
@@ -213,8 +215,6 @@ def test_shares_of_time_come_with_the_second_reading() -> None:
 
 
 def test_each_mig_instance_is_a_row_of_its_gpu_with_its_own_memory_and_users() -> None:
-    from types import SimpleNamespace
-
     def instance(gi: int, ci: int, gib: int, pid: int) -> FakeGpu:
         memory = SimpleNamespace(total=gib * GIB, reserved=0, free=0, used=gib * GIB)
         return FakeGpu(
@@ -246,3 +246,16 @@ def test_an_instance_that_was_destroyed_is_no_row_any_more() -> None:
     assert len(one.read(1).moments[1]) == 2
     gpu.instances.clear()
     assert len(one.read(2).moments[2]) == 1
+
+
+def test_recorded_answers_give_the_same_values_as_the_gpu_did() -> None:
+    gpu = FakeGpu()
+    gpu.answers["nvmlDeviceGetPowerUsage"] = Refuse(4)
+    asked = Interview(FakeNvml([gpu]), gpu, 580).ask(0.0)
+    recorded = msgspec.json.decode(msgspec.json.encode(asked), type=Asked)
+    assert values_of(recorded) == values_of(asked)
+    assert len(values_of(recorded)[0]) > 40
+
+
+def test_answers_of_a_question_that_is_not_asked_any_more_are_passed_over() -> None:
+    assert values_of(Asked({"nvmlDeviceGetSomethingOld": [1.0], "field 9999": [2.0]})) == ({}, {})
