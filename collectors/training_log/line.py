@@ -8,13 +8,17 @@ MAX_CHARS = 16_384
 """A longer line is no line of a framework's: its beginning is read."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_PREFIXES = (
-    # A container runtime's own file: time, stream, whole or partial.
-    re.compile(r"(?P<stamp>\d{4}-\d\d-\d\dT\S+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] "),
-    re.compile(r"\[pod/[^/\]\s]+/[^\]\s]+\] ?"),  # kubectl logs --prefix
+_IN_BRACKETS = (
     re.compile(r"\[rank[ :]?(?P<rank>\d+)\]:? ?"),  # torchrun, torch's logging
     re.compile(r"\[[A-Za-z_]\w*?(?P<local>\d+)\]: ?"),  # torchrun --tee: [ROLE LOCAL_RANK]:
+    re.compile(r"\[pod/[^/\]\s]+/[^\]\s]+\] ?"),  # kubectl logs --prefix
+)
+_NUMBERED = (
     re.compile(r" ?(?P<rank>\d+): "),  # srun --label
+    # A container runtime's own file: time, stream, whole or partial.
+    re.compile(r"(?P<stamp>\d{4}-\d\d-\d\dT\S+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] "),
+)
+_NAMED = (
     # pdsh; a word without a digit in it is rather a log level than a host.
     re.compile(r"(?P<host>(?=[\w.-]{0,253}\d)[A-Za-z][\w.-]{0,253}(?<!Error)(?<!Exception)): "),
 )
@@ -51,8 +55,8 @@ def _read(text: str, zone: tzinfo | None, near_us: int) -> Line:
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     told: dict[str, str] = {}
-    while found := next((found for prefix in _PREFIXES if (found := prefix.match(text))), None):
-        told = {name: value for name, value in found.groupdict().items() if value is not None} | told
+    while found := _prefix(text):
+        told = found.groupdict() | told
         text = text[found.end() :]
     stamp = told.get("stamp")
     if stamp is None and near_us and (found := _GLOG.match(text)):
@@ -66,8 +70,19 @@ def _read(text: str, zone: tzinfo | None, near_us: int) -> Line:
     )
 
 
+def _prefix(text: str) -> re.Match[str] | None:
+    head = text[:1]
+    kinds = _IN_BRACKETS if head == "[" else _NUMBERED if head == " " or head.isdigit() else _NAMED
+    for kind in kinds:
+        if found := kind.match(text):
+            return found
+    return None
+
+
 def stamp_us(text: str, zone: tzinfo | None) -> int | None:
     """The first date with a time near the beginning of the text, Unix microseconds."""
+    if "20" not in text[:_STAMP_WITHIN]:  # of a year of this century
+        return None
     found = _STAMP.search(text, 0, _STAMP_WITHIN)
     if found is None:
         return None

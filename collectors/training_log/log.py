@@ -1,5 +1,6 @@
 """A training log, line by line, as steps and events."""
 
+import re
 from datetime import tzinfo
 
 from collectors.contract.job import JobEvent
@@ -12,6 +13,13 @@ from collectors.training_log.messages import Messages, Row
 from collectors.training_log.story import Story
 from collectors.training_log.straggler import Straggler
 from collectors.training_log.trouble import Trouble
+
+_WORTH_READING = re.compile(
+    # Steps, bars and blocks; what is told of saves, starts, ends and the model; troubles and straggler reports.
+    r"iteration|step[:=]|it/s|s/it|\d<|\{'|\]:|Train |Eval |[Cc]heckpoint|[Tt]rain|Start|Build|Restoring|Done\.|"
+    r" \.\.\.|_size|world size|across ranks|exiting|billions|total parameters|parameter count|optimization steps|"
+    r"Initializ|Traceback|exitcode|restart worker|\*\*\*|srun: |return code|Rnk: |STRAGGLER|performance|performing|Rank="
+)
 
 
 class TrainingLog:
@@ -73,6 +81,8 @@ class TrainingLog:
         return self._messages.take()
 
     def _line(self, line: Line) -> None:
+        if not (self._trouble.open or _WORTH_READING.search(line.text)):
+            return
         for fact in (*self._trouble.read(line), *self._straggler.read(line)):
             self._story.tell(fact, line)
         for name, form in list(self._forms.items()):

@@ -35,6 +35,11 @@ class Trouble:
     def __init__(self) -> None:
         self._open: dict[tuple[int | None, int | None], None] = {}
 
+    @property
+    def open(self) -> bool:
+        """Whether the next lines may be the rest of a traceback."""
+        return bool(self._open)
+
     def read(self, line: Line) -> Iterator[Fact]:
         """An error that a program printed ends it unless it goes on; a launcher's word is final."""
         text = line.text
