@@ -14,6 +14,7 @@ from collectors.nvml.events import XidEvents
 from collectors.nvml.library import ADVICE, GONE, GPU_IS_LOST, Nvml, code_of, text, words
 
 MOST_GPUS = 256
+IDLE_S = 0.2
 CLOSE_S = 3.0
 """Longer than the listener waits for an event."""
 
@@ -117,12 +118,16 @@ class NvmlReader:
     def faults(self) -> Sequence[Fault]:
         """As in `GpuReader`: the XIDs that NVML's event set tells."""
         if not self._with_faults or self._closing.is_set():
-            time.sleep(1 if not self._with_faults else 0.05)
+            time.sleep(IDLE_S)
             return ()
         with self._listening:
             with self._naming:
                 devices = tuple(self.devices.values())
-            return self._events.wait(devices)
+            if devices:
+                return self._events.wait(devices)
+        # The sweep says why there is none.
+        time.sleep(IDLE_S)
+        return ()
 
     def _name(self, index: int) -> Gpu:
         return self._known.get(index) or Gpu(uuid=f"{self._node}/gpu{index}", index=index)
