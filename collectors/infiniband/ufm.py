@@ -86,7 +86,10 @@ class Ufm:
     def _csv(self, text: str) -> Reading:
         reading = Reading()
         lines = [line for line in reading.lines(text) if line.strip()]
-        header = next(csv.reader(lines[:1]), [])
+        try:
+            header = next(csv.reader(lines[:1]), [])
+        except csv.Error as why:
+            raise UfmForm(f"CSV with a bad header: {why}") from why
         if not any(name in header for name in NODE):
             raise UfmForm(f"CSV without a column {NODE[0]} or {NODE[1]}")
         self._ports.clear()
