@@ -1,5 +1,6 @@
 """A gRPC channel to one switch, and the Subscribe call on it: raw bytes both ways."""
 
+import asyncio
 import os
 from typing import Any
 
@@ -39,11 +40,38 @@ def dial(target: Target) -> Any:
     return grpc.aio.secure_channel(target.address, credentials, options=options)
 
 
-def subscribe(channel: Any, access: Access) -> Any:
-    """The call; the request is written by the caller."""
-    return channel.stream_stream(SUBSCRIBE, request_serializer=None, response_deserializer=None)(
+async def subscribe(channel: Any, access: Access, request: bytes) -> Any:
+    """A Subscribe call that was asked `request`. Raises `AioRpcError` where the switch refused it at once."""
+    call = channel.stream_stream(SUBSCRIBE, request_serializer=None, response_deserializer=None)(
         metadata=_login(access)
     )
+    try:
+        await write(call, request)
+    except grpc.aio.AioRpcError as why:
+        if why.code() is not grpc.StatusCode.INTERNAL:
+            raise
+        call = in_one_piece(channel, access, request)
+    return call
+
+
+def in_one_piece(channel: Any, access: Access, request: bytes) -> Any:
+    """The same call without a write of its own.
+
+    A write that fails because the switch has refused already hides the refusal behind INTERNAL (grpc/grpc#36066).
+    """
+    return channel.unary_stream(SUBSCRIBE, request_serializer=None, response_deserializer=None)(
+        request, metadata=_login(access)
+    )
+
+
+async def write(call: Any, raw: bytes) -> None:
+    """One more request. A call that has ended takes none: how it ended is raised instead."""
+    try:
+        await call.write(raw)
+    except asyncio.InvalidStateError:
+        raise grpc.aio.AioRpcError(
+            await call.code(), await call.initial_metadata(), await call.trailing_metadata(), await call.details()
+        ) from None
 
 
 def _login(access: Access) -> tuple[tuple[str, str], ...]:

@@ -60,7 +60,7 @@ async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
     streams = [Stream(target, shared, mode="ONCE") for target in targets(args)]
     clock = asyncio.create_task(tick(streams, min(args.interval, 1.0)))
     try:
-        answered = await asyncio.gather(*(_first(stream) for stream in streams))
+        answered = await asyncio.gather(*(first(stream) for stream in streams))
     finally:
         clock.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -70,7 +70,7 @@ async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
     return sum(answered)
 
 
-async def _first(stream: Stream) -> bool:
+async def first(stream: Stream) -> bool:
     """Until its first scrape; in another mode where the switch refuses one."""
     for _ in NEXT_MODE:
         mode = stream.mode

@@ -8,7 +8,7 @@ import grpc
 import grpc.aio
 
 from collectors.gnmi import wire
-from collectors.gnmi.channel import subscribe
+from collectors.gnmi.channel import in_one_piece, subscribe, write
 from collectors.gnmi.presets import Mode
 from collectors.gnmi.request import POLL, Request
 from collectors.gnmi.target import Access
@@ -103,14 +103,13 @@ class Session:
 
     async def _polled(self, request: Request) -> None:
         """One call, asked again each interval, and read as its answers come."""
-        call = subscribe(self._channel, self._access)
+        call = await subscribe(self._channel, self._access, request.raw)
         reading = asyncio.ensure_future(self._answers(call, request))
         try:
-            await _write(call, request.raw)
             while not reading.done():
                 if not request.side:
                     self._round_ends(True)
-                await _write(call, POLL)
+                await self._poll_once(call, request)
                 await asyncio.wait({reading}, timeout=self._interval_s)
             reading.result()
         finally:
@@ -118,10 +117,20 @@ class Session:
             call.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _read(self, request: Request, *, to_sync: bool = False) -> None:
-        call = subscribe(self._channel, self._access)
+    async def _poll_once(self, call: Any, request: Request) -> None:
+        if isinstance(call, grpc.aio.UnaryStreamCall):
+            return  # it was refused; reading it says how
         try:
-            await _write(call, request.raw)
+            await write(call, POLL)
+        except grpc.aio.AioRpcError as why:
+            if why.code() is not grpc.StatusCode.INTERNAL:
+                raise
+            await self._answers(in_one_piece(self._channel, self._access, request.raw), request, to_sync=True)
+            raise
+
+    async def _read(self, request: Request, *, to_sync: bool = False) -> None:
+        call = await subscribe(self._channel, self._access, request.raw)
+        try:
             await self._answers(call, request, to_sync=to_sync)
         finally:
             call.cancel()
@@ -133,16 +142,6 @@ class Session:
                 self._side_failed(request.target or "beside", None)
             if to_sync and _is_sync(raw):
                 return
-
-
-async def _write(call: Any, raw: bytes) -> None:
-    """A call that has ended takes no more requests: how it ended is raised instead."""
-    try:
-        await call.write(raw)
-    except asyncio.InvalidStateError:
-        raise grpc.aio.AioRpcError(
-            await call.code(), await call.initial_metadata(), await call.trailing_metadata(), await call.details()
-        ) from None
 
 
 def _is_sync(raw: bytes) -> bool:

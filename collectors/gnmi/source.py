@@ -3,9 +3,10 @@
 import argparse
 import os
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +90,17 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
     from collectors.gnmi.service import snapshot
 
     return asyncio.run(snapshot(args, outlet))
+
+
+def check(args: argparse.Namespace) -> Iterable[Sight]:
+    """What the first snapshot of every target shows, and what detection lacks there."""
+    import asyncio
+
+    _quiet()
+    from collectors.gnmi.check import look_at
+    from collectors.gnmi.target import targets
+
+    return asyncio.run(look_at(targets(args), args.interval))
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:

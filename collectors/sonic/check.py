@@ -1,7 +1,8 @@
 """What `lockstep collect check` says of a SONiC switch: what its redis shows, and which counters are off."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from collectors.sonic.database import Database, DatabaseError, pack
@@ -15,6 +16,12 @@ TIMEOUT_S = 4.0
 """For each of the two questions: connecting and learning, and the neighbours."""
 _NEEDED = {"PORT_STAT_COUNTER", "QUEUE_STAT_COUNTER", "PG_DROP_STAT_COUNTER", "PFC_WD"}
 """Without these no lossless drop and no PFC storm can be told."""
+
+
+async def look_at(targets: Sequence[RedisTarget], login: tuple[str, ...]) -> list[Sight]:
+    """All switches at the same time, their sights in order."""
+    found = await asyncio.gather(*(look(target, login) for target in targets))
+    return [sight for sights in found for sight in sights]
 
 
 async def look(target: RedisTarget, login: tuple[str, ...]) -> list[Sight]:

@@ -59,14 +59,11 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     """What each redis shows, and which of its counters are off."""
     import asyncio
 
-    from collectors.sonic.check import look
+    from collectors.sonic.check import look_at
     from collectors.sonic.live import targets
     from collectors.sonic.settings import sonic_settings
 
-    if not args.redis:
-        yield Sight("sonic", False, "nothing", "a target", "give --redis HOST:PORT or --redis unix:PATH")
-    for target in targets(args):
-        yield from asyncio.run(look(target, sonic_settings().login))
+    return asyncio.run(look_at(targets(args), sonic_settings().login))
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:

@@ -17,7 +17,8 @@ from infra.fleet.gnmi_sonic import SonicFrames
 from infra.fleet.gnmi_switch import Readings, Switch
 
 SHORTEST_S = 0.01
-ON_CHANGE = 1
+TARGET_DEFINED, ON_CHANGE = 0, 1
+"""TARGET_DEFINED: states when they change, all else sampled."""
 STREAM, ONCE = 0, 1
 POLL_CHANGES_S = 1.0
 _SYNC = wire.SubscribeResponse(sync_response=True).SerializeToString()
@@ -42,9 +43,9 @@ class _Request:
         self.changed: list[GnmiPath] = []
         for wanted in listed.subscription:
             path = self.prefix + read_path(wanted.path)
-            if wanted.mode == ON_CHANGE:
+            if wanted.mode in (TARGET_DEFINED, ON_CHANGE):
                 self.changed.append(path)
-            else:
+            if wanted.mode != ON_CHANGE:
                 interval_s = wanted.sample_interval / 1e9 or 1.0
                 self.sampled.setdefault(interval_s, []).append(path)
 

@@ -177,8 +177,7 @@ async def discarded(wanted: list[Target], seconds: float, interval_s: float) -> 
     async def read(target: Target, keep: bool) -> None:
         nonlocal count
         async with dial(target) as channel:
-            call = subscribe(channel, target.access)
-            await call.write(requests(target.preset, interval_s, "STREAM")[0].raw)
+            call = await subscribe(channel, target.access, requests(target.preset, interval_s, "STREAM")[0].raw)
             async for raw in call:
                 count += 1
                 heard.add(target.name)
