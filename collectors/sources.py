@@ -12,6 +12,7 @@ SOURCES: dict[str, tuple[str, str]] = {
     "dcgm-engine": ("collectors.dcgm_engine.source", "GPUs by DCGM in process, or of an nv-hostengine"),
     "nvml": ("collectors.nvml.source", "GPUs of this host by NVML, where no DCGM is"),
     "remote-write": ("collectors.remote_write.source", "GPUs, from a Prometheus or Collector that pushes here"),
+    "prometheus": ("collectors.prometheus.source", "history of GPUs, from a Prometheus, VictoriaMetrics or Thanos"),
     "kernel": ("collectors.kernel.source", "XIDs, link flaps and memory faults, from the kernel log"),
     "steps": ("collectors.steps.source", "training steps and job events, from the training client"),
     "training-log": ("collectors.training_log.source", "steps and checkpoints, from what a training framework prints"),

@@ -31,7 +31,7 @@ def prometheus(
     folder.mkdir(exist_ok=True)
     (folder / "prometheus.yml").write_text(json.dumps(config))
     command = [BINARY, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/tsdb"]
-    command += [f"--web.listen-address=127.0.0.1:{port}"]
+    command += [f"--web.listen-address=127.0.0.1:{port}", "--storage.remote.flush-deadline=1s"]
     with (folder / "log").open("a") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:

@@ -1,0 +1,1 @@
+"""History of a Prometheus, VictoriaMetrics or Thanos, over `query_range`."""
