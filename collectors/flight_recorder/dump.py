@@ -13,7 +13,8 @@ from typing import Any, get_args
 import msgspec
 
 from collectors.contract.job import OperationState
-from collectors.flight_recorder.unpickle import MOST_BYTES, CutError, DumpError, load
+from collectors.flight_recorder.bounds import MOST_BYTES, CutError, DumpError
+from collectors.flight_recorder.unpickle import load
 from collectors.nccl.operation import operation
 
 MOST_ENTRIES = 200_000

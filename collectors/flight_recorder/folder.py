@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from collectors.flight_recorder.bounds import MOST_BYTES, CutError, DumpError
 from collectors.flight_recorder.dump import Dump, read_dump
-from collectors.flight_recorder.unpickle import MOST_BYTES, CutError, DumpError
 from collectors.source import SourceError
 
 _RANK = re.compile(r"([0-9]{1,7})(?:\.(?:json|pkl|pickle|bin))?")

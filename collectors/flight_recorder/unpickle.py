@@ -9,40 +9,18 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-MOST_BYTES = 64 << 20
-MOST_OPCODES = 5_000_000
-"""A dump of 20,000 entries has some 2 million."""
-MOST_CONTAINERS = 1_000_000
-MOST_MEMO = 2_000_000
-MOST_DEPTH = 32
-"""PyTorch's dumps are five deep."""
-MOST_INT_BYTES = 16
+from collectors.flight_recorder.bounds import (
+    MOST_BYTES,
+    MOST_CONTAINERS,
+    MOST_DEPTH,
+    MOST_INT_BYTES,
+    MOST_MEMO,
+    MOST_OPCODES,
+    CutError,
+    DumpError,
+)
+from collectors.flight_recorder.refusal import refusal
 
-
-class DumpError(ValueError):
-    """Bytes that are no dump; the text says why."""
-
-
-class CutError(DumpError):
-    """The end is missing: still being written, or never finished."""
-
-
-class HostileError(DumpError):
-    """A pickle that wants to import, call or build something."""
-
-
-_LIVE = {
-    ord("R"): "REDUCE",
-    ord("b"): "BUILD",
-    ord("o"): "OBJ",
-    ord("P"): "PERSID",
-    ord("Q"): "BINPERSID",
-    0x81: "NEWOBJ",
-    0x92: "NEWOBJ_EX",
-    0x82: "EXT1",
-    0x83: "EXT2",
-    0x84: "EXT4",
-}
 _KEYS = frozenset({str, int})
 _NESTED = frozenset({list, dict, tuple})
 _STOP, _BINGET, _LONG_BINGET, _BININT1, _BININT2, _LONG1 = (ord("."), ord("h"), ord("j"), ord("K"), ord("M"), 0x8A)
@@ -109,7 +87,7 @@ class _Machine:
                 self._at = at + 1
                 handler = handlers.get(code)
                 if handler is None:
-                    raise self._refusal(code)
+                    raise refusal(code, at, raw, self._stack)
                 handler(self)
                 at = self._at
         raise DumpError(f"more than {MOST_OPCODES} opcodes")
@@ -118,17 +96,6 @@ class _Machine:
         if len(self._stack) != 1 or self._marks:
             raise DumpError("the pickle does not leave one value")
         return self._stack[0]
-
-    def _refusal(self, code: int) -> DumpError:
-        where = f"byte {self._at - 1}"
-        if code in (ord("c"), ord("i")):
-            names = self._raw[self._at : self._at + 200].split(b"\n")[:2]
-            return HostileError(f"{where}: it asks for {_show(b'.'.join(names))}")
-        if code == 0x93:
-            return HostileError(f"{where}: it asks for {_show('.'.join(map(str, self._stack[-2:])))}")
-        if code in _LIVE:
-            return HostileError(f"{where}: {_LIVE[code]} builds or calls something")
-        return DumpError(f"{where}: opcode 0x{code:02x} is not one of a dump")
 
     def take(self, count: int) -> bytes:
         """The next bytes."""
@@ -268,8 +235,3 @@ _HANDLERS: dict[int, Handler] = {
     ord("r"): lambda m: m.remember(m.number(_U4)),
 }
 """Opcode -> what it does; `run` does the rest itself."""
-
-
-def _show(name: bytes | str) -> str:
-    text = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
-    return text.encode("ascii", "backslashreplace").decode()[:80]

@@ -3,8 +3,6 @@
 import argparse
 import asyncio
 import socket
-import sys
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from collectors.source import Outlet, Sight, SourceError
 from collectors.sources import seconds
+from collectors.whole_file import read_whole
 
 if TYPE_CHECKING:
     from collectors.nccl_ras.client import Address
@@ -70,7 +69,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 def check(args: argparse.Namespace) -> Iterable[Sight]:
     """What each address answers."""
     if args.file is not None:
-        yield look(str(args.file), lambda: read_bytes(args.file)[0])
+        yield look(str(args.file), lambda: read_whole(args.file, MOST_BYTES)[0])
     elif not args.address:
         yield Sight(target="--address", ok=False, sees="nothing", advice="give --address JOB=HOST")
     addresses = [address for target in _targets(args.address, args.job) for address in target.addresses]
@@ -115,7 +114,7 @@ def read_file(args: argparse.Namespace, outlet: Outlet) -> int:
 
     if not args.job:
         raise SourceError(f"--file {args.file}: RAS does not know the job's name; give --job")
-    raw, ts_us = read_bytes(args.file)
+    raw, ts_us = read_whole(args.file, MOST_BYTES)
     poller = Poller(
         Target(args.job, ()),
         outlet,
@@ -129,21 +128,6 @@ def read_file(args: argparse.Namespace, outlet: Outlet) -> int:
         return poller.take(raw, this_node(args.node))
     except ReportError as why:
         raise SourceError(f"{args.file}: {why}") from why
-
-
-def read_bytes(path: Path) -> tuple[bytes, int]:
-    """The content and the time it was written, microseconds. Raises `SourceError`."""
-    try:
-        if str(path) == "-":
-            raw, ts_us = sys.stdin.buffer.read(MOST_BYTES + 1), time.time_ns() // 1000
-        else:
-            with path.open("rb") as file:
-                raw, ts_us = file.read(MOST_BYTES + 1), path.stat().st_mtime_ns // 1000
-    except OSError as why:
-        raise SourceError(f"--file {path}: {why.strerror}") from why
-    if len(raw) > MOST_BYTES:
-        raise SourceError(f"--file {path}: more than {MOST_BYTES >> 20} MB, too much for an answer of RAS")
-    return raw, ts_us
 
 
 def _pollers(args: argparse.Namespace, outlet: Outlet, interval_s: float | None) -> "list[Poller]":

@@ -1,11 +1,11 @@
 """`lockstep collect nccl-tests`: results of nccl-tests, from what it printed or from its `-J` report."""
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from collectors.source import Outlet, Sight, SourceError
+from collectors.whole_file import read_whole
 
 MOST_BYTES = 256 << 20
 """A table is some 10 KB; a log with NCCL's own lines in it some MB."""
@@ -57,7 +57,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 
     for path in args.file:
         try:
-            raw, _ = _bytes(path)
+            raw, _ = read_whole(path, MOST_BYTES)
             found = read_runs(raw)
         except (SourceError, ValueError) as why:
             yield Sight(target=str(path), ok=False, sees="nothing", advice=str(why))
@@ -77,7 +77,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 
 def read_file(path: Path, args: argparse.Namespace, outlet: Outlet) -> int:
     """Publish one file's runs. Raises `SourceError` where it has none."""
-    raw, ts_us = _bytes(path)
+    raw, ts_us = read_whole(path, MOST_BYTES)
     return publish(raw, ts_us, path, args, outlet)
 
 
@@ -126,20 +126,3 @@ def _advice(bad: int, sizes: int, named: bool) -> str:
     said += [f"{bad} lines look like results and cannot be read"] if bad else []
     said += ["give --collective all_reduce, or put it in the file's name"] if not named else []
     return "; ".join(said)
-
-
-def _bytes(path: Path) -> tuple[bytes, int]:
-    """The content and the time it was written, microseconds."""
-    import time
-
-    try:
-        if str(path) == "-":
-            raw, ts_us = sys.stdin.buffer.read(MOST_BYTES + 1), time.time_ns() // 1000
-        else:
-            with path.open("rb") as file:
-                raw, ts_us = file.read(MOST_BYTES + 1), path.stat().st_mtime_ns // 1000
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
-    if len(raw) > MOST_BYTES:
-        raise SourceError(f"{path}: more than {MOST_BYTES >> 20} MB, too much for a benchmark's output")
-    return raw, ts_us

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from collectors.contract.job import CollectiveWindow
+from collectors.flight_recorder.bounds import CutError, DumpError
 from collectors.flight_recorder.dump import read_dump
-from collectors.flight_recorder.unpickle import CutError, DumpError
 from collectors.flight_recorder.window import windows
 from tests.collectors.fr_dumps import T_NS, as_json, entry, pickled
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.flight_recorder import unpickle
-from collectors.flight_recorder.unpickle import CutError, DumpError, HostileError, load
+from collectors.flight_recorder.bounds import CutError, DumpError, HostileError
+from collectors.flight_recorder.unpickle import load
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.floats(allow_nan=False) | st.text(),

@@ -249,7 +249,7 @@ def test_a_kept_answer_is_read_at_its_own_time(tmp_path: Path, raw: bytes) -> No
         (["--address", "j="], r"write \[JOB=\]HOST\[:PORT\]"),
         (["--address", "a=h", "--address", "b=h"], "h:28028 is given twice"),
         (["--file", "/nowhere/x"], "give --job"),
-        (["--file", "/nowhere/x", "--job", "j"], "--file /nowhere/x: No such file"),
+        (["--file", "/nowhere/x", "--job", "j"], "/nowhere/x: No such file"),
     ],
 )
 def test_a_mistake_of_the_users_is_said(words: list[str], why: str) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Mapping
 
 from collectors.contract.topics import NCCL_WINDOWS
+from collectors.flight_recorder.bounds import DumpError
 from collectors.flight_recorder.dump import read_dump
-from collectors.flight_recorder.unpickle import DumpError
 from collectors.flight_recorder.window import windows
 from tests.collectors.fr_dumps import as_json, pickled
 from tests.collectors.list_outlet import ListOutlet
