@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from collectors.dcgm.access import Access
+from collectors.dcgm.access import Access, told
 from collectors.prometheus.answer import Answer, BadAnswer, read_answer, read_error, read_names
 from collectors.source import SourceError
 
@@ -20,6 +20,14 @@ TOO_MUCH = frozenset({413, 422})
 """Thanos and Mimir refuse what is too much with 413 or 422, Prometheus (too many samples) with 422."""
 
 Params = Mapping[str, str]
+WHOLE: Params = {
+    "nocache": "1",
+    "deny_partial_response": "1",
+    "partial_response": "false",
+    "dedup": "true",
+    "max_source_resolution": "0s",
+}
+"""By these VictoriaMetrics and Thanos are told to move no time, to thin nothing out and to leave nothing out."""
 T = TypeVar("T")
 
 
@@ -43,19 +51,11 @@ class Api:
 
     async def query(self, params: Params) -> Answer:
         """An instant query."""
-        return _read(read_answer, await self.fetch("/api/v1/query", params))
+        return _read(read_answer, await self.fetch("/api/v1/query", {**WHOLE, **params}))
 
     async def query_range(self, params: Params) -> Answer:
-        """A range query. The further parameters are those by which each server is told to leave nothing out and to
-        move no time; the others ignore them."""
-        more = {
-            "nocache": "1",
-            "deny_partial_response": "1",
-            "partial_response": "false",
-            "dedup": "true",
-            "max_source_resolution": "0s",
-        }
-        return _read(read_answer, await self.fetch("/api/v1/query_range", {**more, **params}))
+        """A range query."""
+        return _read(read_answer, await self.fetch("/api/v1/query_range", {**WHOLE, **params}))
 
     async def values(self, label: str, params: Params) -> list[str]:
         """The values of a label."""
@@ -100,6 +100,8 @@ class Http:
             raise Busy(f"no answer within {self._timeout_s:g} s") from why
         except aiohttp.InvalidURL as why:
             raise SourceError(f"--url {self._url}: not a URL") from why
+        except aiohttp.ClientConnectorError as why:
+            raise Busy(told(why.os_error)) from why
         except aiohttp.ClientError as why:
             raise Busy(str(why) or type(why).__name__) from why
 

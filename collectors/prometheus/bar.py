@@ -14,12 +14,12 @@ LINE_S = 10.0
 
 def words(progress: Progress, tally: Tally) -> str:
     """One line."""
+    told = f"{tally.samples:,} samples in {tally.messages:,} messages"
+    if progress.over:
+        return f"done: {told}"
     share = 100.0 * progress.done() / max(1, progress.plan.steps)
     day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(progress.at * progress.plan.step_s))
-    return (
-        f"{share:.0f} %: hosts {min(progress.round + 1, progress.plan.rounds)}/{progress.plan.rounds}, {day} UTC; "
-        f"{tally.samples:,} samples in {tally.messages:,} messages"
-    )
+    return f"{share:.0f} %: hosts {progress.round + 1}/{progress.plan.rounds}, {day} UTC; {told}"
 
 
 class Bar:

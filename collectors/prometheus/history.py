@@ -18,10 +18,11 @@ class History:
         self.ended_ms: int | None = None
         """The last time that was told."""
 
-    def messages(self, lines: Iterable[Line]) -> Out:
-        """All scrapes of an answer. A value that is no number is None: it was not readable then too.
+    def messages(self, lines: Iterable[Line], from_ms: int, to_ms: int) -> Out:
+        """All scrapes of an answer from `from_ms` until before `to_ms`. A value that is no number is None: it was not
+        readable then too.
 
-        Series of one target at one step are one scrape. Of a pair of servers the first one is taken.
+        Series of one target at one moment are one scrape. Of a pair of servers the first one is taken.
         """
         scrapes: dict[int, dict[Source, dict[Series, float | None]]] = {}
         for line in lines:
@@ -29,7 +30,9 @@ class History:
             if series.source is None or not line.values:
                 continue
             for ts_s, text in line.values:
-                scrapes.setdefault(round(ts_s * 1000), {}).setdefault(series.source, {})[series] = _number(text)
+                ts_ms = round(ts_s * 1000)
+                if from_ms <= ts_ms < to_ms:
+                    scrapes.setdefault(ts_ms, {}).setdefault(series.source, {})[series] = _number(text)
         out: Out = []
         for ts_ms in sorted(scrapes):
             taken: set[Source] = set()

@@ -32,7 +32,7 @@ def matchers(match: str) -> str:
     return text
 
 
-def select(*parts: str, match: Sequence[str] = ()) -> str:
-    """One selector; several `match` are taken together: what any of them matches."""
+def select(*parts: str, match: Sequence[str] = ()) -> list[str]:
+    """Selectors that have these matchers in common, one for each `match`: what any of them selects is wanted."""
     each = [",".join((*parts, more)) for more in match] or [",".join(parts)]
-    return " or ".join(f"{{{text}}}" for text in each)
+    return [f"{{{text}}}" for text in each]

@@ -1,7 +1,6 @@
 """Looks at what a server has, before anything is asked for in bulk."""
 
 from collectors.dcgm.labels import HOST
-from collectors.prometheus.answer import Answer
 from collectors.prometheus.api import Api
 from collectors.prometheus.plan import Asked, Plan, together
 from collectors.prometheus.selector import one_of, select
@@ -11,7 +10,11 @@ from collectors.source import SourceError
 
 LABELS = (*HOST, "instance")
 """What tells nodes apart, the surest first: a node's exporter changes its address when its pod is made anew."""
-LOOK_S = 3600.0
+LOOK_S = 3600
+LOOKS = 24
+"""So many moments are tried until there is one with samples."""
+USUAL_STEP_S = 15.0
+"""Only the size of windows depends on it."""
 
 
 async def survey(api: Api, asked: Asked, from_s: float, to_s: float, step_s: float | None) -> Plan:
@@ -21,13 +24,12 @@ async def survey(api: Api, asked: Asked, from_s: float, to_s: float, step_s: flo
     if not names:
         raise SourceError(f"--url {asked.url}: no metric of dcgm-exporter or Megatron there between --from and --to")
     label, hosts = await _hosts(api, asked, names, span)
-    seen = await _seen(api, asked, names, from_s, to_s)
+    at_s, series = await _seen(api, asked, names, from_s, to_s)
     if step_s is None:
-        step_s = await _step(api, asked, names, seen)
+        step_s = await _step(api, asked, names, at_s) or USUAL_STEP_S
     first, end = grid(from_s, to_s, step_s)
     if first >= end:
-        raise SourceError(f"--from {asked.from_} --to {asked.to}: less than one step of {step_s:g} s")
-    series = int(float(seen[1].data.result[0].value[1])) if seen[1].data.result[0].value else 1
+        raise SourceError(f"--from {asked.from_} --to {asked.to}: less than one scrape every {step_s:g} s")
     return Plan(
         asked=asked,
         names=tuple(names),
@@ -43,34 +45,34 @@ async def survey(api: Api, asked: Asked, from_s: float, to_s: float, step_s: flo
 async def _hosts(api: Api, asked: Asked, names: list[str], span: dict[str, str]) -> tuple[str, list[str]]:
     """The label that tells nodes apart and its values; empty text last, for series that lack it."""
     for label in LABELS:
-        found = await api.values(label, {**span, "match[]": select(one_of("__name__", names))})
+        found = await api.values(label, {**span, "match[]": select(one_of("__name__", names))[0]})
         if found:
             return label, [*sorted(found), ""]
     return "instance", [""]
 
 
-async def _seen(api: Api, asked: Asked, names: list[str], from_s: float, to_s: float) -> tuple[float, Answer]:
-    """A moment at which there is something, with the number of series then. Raises `SourceError`."""
-    selector = select(one_of("__name__", names), match=asked.match)
-    moments = [to_s - (to_s - from_s) * part / 24 for part in range(25)]
-    for at_s in moments:
-        answer = await api.query({"query": f"count({selector})", "time": f"{at_s:.3f}"})
-        if answer.data.result:
-            return at_s, answer
+async def _seen(api: Api, asked: Asked, names: list[str], from_s: float, to_s: float) -> tuple[float, int]:
+    """A moment at which there is something, and the number of series then. Raises `SourceError`."""
+    for part in range(LOOKS + 1):
+        at_s = to_s - (to_s - from_s) * part / LOOKS
+        series = 0
+        for selector in select(one_of("__name__", names), match=asked.match):
+            answer = await api.query({"query": f"count({selector})", "time": f"{at_s:.3f}"})
+            series += sum(int(float(line.value[1])) for line in answer.data.result if line.value is not None)
+        if series:
+            return at_s, series
     shown = f" that match {' or '.join(asked.match)}" if asked.match else ""
     raise SourceError(f"--url {asked.url}: no samples{shown} between --from and --to")
 
 
-async def _step(api: Api, asked: Asked, names: list[str], seen: tuple[float, Answer]) -> float:
-    """How far apart the samples of one series are. Raises `SourceError`."""
-    time = {"time": f"{seen[0]:.3f}"}
-    selector = select(one_of("__name__", names), match=asked.match)
-    one = await api.query({"query": f"topk(1, {selector})", **time})
-    for line in one.data.result:
-        exact = select(*(one_of(label, [value]) for label, value in sorted(line.metric.items())))
-        raw = await api.query({"query": f"{exact}[{int(LOOK_S)}s]", **time})
-        for found in raw.data.result:
-            step_s = native_step([at for at, _ in found.values])
-            if step_s is not None:
-                return step_s
-    raise SourceError(f"--url {asked.url}: cannot tell how often its targets are scraped; give --step SECONDS")
+async def _step(api: Api, asked: Asked, names: list[str], at_s: float) -> float | None:
+    """How far apart the samples of one series are; None: it has too few of them."""
+    time = {"time": f"{at_s:.3f}"}
+    for selector in select(one_of("__name__", names), match=asked.match):
+        one = await api.query({"query": f"topk(1, {selector})", **time})
+        for line in one.data.result:
+            (exact,) = select(*(one_of(label, [value]) for label, value in sorted(line.metric.items())))
+            raw = await api.query({"query": f"{exact}[{LOOK_S}s]", **time})
+            for found in raw.data.result:
+                return native_step([at for at, _ in found.values])
+    return None
