@@ -17,8 +17,9 @@ from collectors.training_log.trouble import Trouble
 _WORTH_READING = re.compile(
     # Steps, bars and blocks; what is told of saves, starts, ends and the model; troubles and straggler reports.
     r"iteration|step[:=]|it/s|s/it|\d<|\{'|\]:|Train |Eval |[Cc]heckpoint|[Tt]rain|Start|Build|Restoring|Done\.|"
-    r" \.\.\.|_size|world size|across ranks|exiting|billions|total parameters|parameter count|optimization steps|"
-    r"Initializ|Traceback|exitcode|restart worker|\*\*\*|srun: |return code|Rnk: |STRAGGLER|performance|performing|Rank="
+    r" \.\.\.|_size|world size|across ranks|exiting|billions|total parameters|parameter count|"
+    r"optimization steps|Initializ|Traceback|exitcode|restart worker|\*\*\*|srun: |return code|"
+    r"Rnk: |STRAGGLER|performance|performing|Rank="
 )
 
 
