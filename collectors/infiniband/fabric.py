@@ -14,7 +14,7 @@ from collectors.fabric.sweeping import Swept
 from collectors.infiniband.ibqueryerrors import Scan, read_ibqueryerrors
 from collectors.infiniband.linkinfo import read_linkinfo
 from collectors.infiniband.messages import links, messages
-from collectors.infiniband.reading import Reading
+from collectors.infiniband.reading import ALL_PORTS, Reading
 from collectors.infiniband.tool import Output, ToolError
 
 Run = Callable[[list[str]], Awaitable[Output]]
@@ -116,6 +116,8 @@ def joined(topology: Reading, data: Scan, errors: Scan, *, fresh: bool, sure: bo
         for station, rows in part.stations.items():
             mine = whole.stations.setdefault(station, {})
             for name, row in rows.items():
+                if name == ALL_PORTS:
+                    continue  # what the ports say, once more
                 held = mine.setdefault(name, Row(row.port))
                 held.values += row.values
                 held.named |= row.named
