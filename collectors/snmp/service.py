@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import socket
 import time
 import zlib
@@ -19,6 +20,8 @@ from collectors.source import Outlet, SourceError
 
 AT_ONCE = 128
 """Switches read at the same time: more would overflow the socket's buffer with answers."""
+LEAST_LONGEST_S, LONGEST_ROUNDS = 60.0, 4
+"""A sweep is given up after so long: an agent that answers, but slower than it is asked."""
 
 
 class Service:
@@ -32,6 +35,8 @@ class Service:
         self._args = args
         self._cluster = kafka_settings().cluster
         self._interval_s: float | None = None if once else args.interval
+        self._longest_s = max(LEAST_LONGEST_S, LONGEST_ROUNDS * args.interval)
+        self._lost: frozenset[str] = frozenset()
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._post = open_post(self._reject)
 
@@ -50,23 +55,31 @@ class Service:
 
     async def sweep(self, target: Target, switch: Switch | None = None) -> Switch | None:
         """One sweep and its beat. Returns what was learned; None where the switch could not be found."""
-        async with self._gate:
-            began_s = time.monotonic()
-            error, samples, messages = None, 0, 0
-            try:
-                if switch is None:
-                    switch = await open_switch(self._post, self._args, target, self._interval_s)
+        began_s = time.monotonic()
+        error, samples, messages = None, 0, 0
+        try:
+            if switch is None:
+                switch = await open_switch(self._post, self._args, target, self._interval_s, self._gate)
+            elif target.name in self._lost:
+                # Its name may stand for another address by now.
+                switch.agent.address = await _address(target)
+            async with asyncio.timeout(self._longest_s):
                 swept = await switch.sweep()
-                self._outlet.publish(FABRIC_SCRAPES, swept.scrape)
-                for link in swept.links:
-                    self._outlet.publish(FABRIC_LINKS, link)
-                error, samples, messages = swept.error, swept.samples, 1 + len(swept.links)
-            except AgentError as why:
-                error = str(why)
-                # The name may stand for another address by now.
-                switch = switch if switch is not None and switch.agent.address[0] == target.host else None
-            self._beat(target, time.monotonic() - began_s, samples, messages, error)
-            return switch
+            self._outlet.publish(FABRIC_SCRAPES, swept.scrape)
+            for link in swept.links:
+                self._outlet.publish(FABRIC_LINKS, link)
+            error, samples, messages = swept.error, swept.samples, 1 + len(swept.links)
+        except AgentError as why:
+            error = str(why)
+        except TimeoutError:
+            error = f"its answers took longer than {self._longest_s:g} s"
+        except Exception as why:
+            logging.getLogger("lockstep.collect").exception("snmp: reading %s", target.address)
+            error = f"a defect in reading it: {type(why).__name__}: {why}"
+            switch = None
+        self._lost = self._lost - {target.name} if error is None else self._lost | {target.name}
+        self._beat(target, time.monotonic() - began_s, samples, messages, error)
+        return switch
 
     def _reject(self, address: Address, raw: bytes, why: str) -> None:
         self._outlet.reject(f"snmp:{address[0]}:{address[1]}", raw, f"no SNMP message: {why}")
@@ -95,7 +108,13 @@ def open_post(stray: Stray) -> Post:
     return Post(first_id=randrange(LAST_ID), stray=stray)
 
 
-async def open_switch(post: Post, args: argparse.Namespace, target: Target, interval_s: float | None = None) -> Switch:
+async def open_switch(
+    post: Post,
+    args: argparse.Namespace,
+    target: Target,
+    interval_s: float | None = None,
+    gate: asyncio.Semaphore | None = None,
+) -> Switch:
     """Of a target; without an interval it is read once. Raises `AgentError` where its name has no address."""
     agent = Agent(
         post,
@@ -111,6 +130,7 @@ async def open_switch(post: Post, args: argparse.Namespace, target: Target, inte
         cluster=kafka_settings().cluster,
         interval_us=round((interval_s or 0) * 1e6),
         keep_ignored=interval_s is None,
+        gate=gate,
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -54,6 +55,7 @@ class Switch:
         cluster: str,
         interval_us: int,
         keep_ignored: bool = False,
+        gate: AbstractAsyncContextManager[object] | None = None,
         clock: Callable[[], float] = time.monotonic,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
@@ -62,6 +64,7 @@ class Switch:
         self._cluster = cluster
         self._interval_us = interval_us
         self._keep_ignored = keep_ignored
+        self._gate = gate or nullcontext()
         self._clock = clock
         self._now_us = now_us
         self._uptime = Uptime()
@@ -85,6 +88,11 @@ class Switch:
 
     async def _sweep(self) -> Swept:
         state = await self._status()
+        # Who does not answer waits outside, and keeps nobody waiting.
+        async with self._gate:
+            return await self._whole(state)
+
+    async def _whole(self, state: tuple[Value, Value]) -> Swept:
         ts_us = self._now_us()
         layout = await self._known(state)
         slow = self._clock() - self._slow_s >= self.target.preset.every_s

@@ -21,14 +21,14 @@ class Uptime:
     def hear(self, ticks: int, clock_s: float, wall_us: int) -> bool:
         """Take one reading; True when the agent began anew. `clock_s` never jumps, `wall_us` is the time of day.
 
-        It began anew when it is younger than before, or than it should be; the end of its 32 bits is told from that.
+        It began anew when it is younger than before, or younger than the time that passed since; an agent whose
+        uptime stands still for a while did not. The end of the 32 bits is no beginning.
         """
-        passed_s = clock_s - self._at_s
-        known, last, expected = self._known, self._ticks, self._ticks + passed_s * TICKS
+        known, last, passed = self._known, self._ticks, (clock_s - self._at_s) * TICKS
         self._ticks, self._at_s, self._known = ticks, clock_s, True
         if known:
-            slack = (SLACK_S + passed_s / 100) * TICKS
-            if ticks >= max(last, expected - slack) or abs(ticks + WRAP - expected) <= slack:
+            slack = SLACK_S * TICKS + passed / 100
+            if ticks >= max(last, passed - slack) or abs(ticks + WRAP - last - passed) <= slack:
                 return False
         self._name(wall_us // 1_000_000 - ticks // TICKS)
         return known
