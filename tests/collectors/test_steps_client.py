@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,27 @@ def test_a_checkpoint_is_told_and_its_time_goes_with_the_next_step(ear: Ear) -> 
         saved.bytes = 1000
     told = ear.next("checkpoint")
     assert (told["step"], told["bytes"], told["seconds"]) == (40, 1000, saved.seconds)
+    assert saved.seconds is not None
     one.report(41, step_s=1.0)
-    assert ear.next("step")["checkpoint_s"] == saved.seconds
+    found = ear.next("step")
+    assert (found["checkpoint_s"], found["step_s"]) == (saved.seconds, 1.0 + saved.seconds)
     one.report(42, step_s=1.0)
     assert "checkpoint_s" not in ear.next("step")
     with one.step(43), one.checkpoint(43):
         pass
     assert ear.next("step")["phase"] == "checkpoint"
+    one.end()
+
+
+def test_a_save_that_was_timed_elsewhere_may_have_no_time(ear: Ear) -> None:
+    one = run(ear.path)
+    one.saved(5, None, bytes=7)
+    told = ear.next("checkpoint")
+    assert (told["step"], told["bytes"], told["seconds"]) == (5, 7, None)
+    one.saved(6, 2.5)
+    one.report(7, step_s=1.0, start_us=10_000_000)
+    found = ear.next("step")
+    assert (found["checkpoint_s"], found["step_s"], found["start_us"]) == (2.5, 3.5, 7_500_000)
     one.end()
 
 
@@ -370,6 +385,52 @@ def test_a_gpu_that_does_not_answer_costs_its_times_only(ear: Ear) -> None:
             pass
     found = ear.next("step")
     assert (found["step"], "compute_s" in found, "step_s" in found) == (0, False, True)
+    one.end()
+
+
+def test_timers_are_used_again_even_those_that_the_gpu_never_answered(ear: Ear) -> None:
+    Timer.done = False
+    made: list[Timer] = []
+
+    def make() -> Timer:
+        made.append(Timer())
+        return made[-1]
+
+    one = run(ear.path, event=make)
+    for step in range(10 * LATE_STEPS):
+        with one.step(step) as s, s.compute():
+            pass
+        ear.next("step") if step >= LATE_STEPS else None
+    assert len(made) <= 2 * (LATE_STEPS + 1)
+    assert one.missed == 9 * LATE_STEPS
+    Timer.done = True
+    one.end()
+    assert [ear.next("step").get("compute_s") for _ in range(LATE_STEPS)] == [1.0] * LATE_STEPS
+    assert one.missed == 9 * LATE_STEPS
+
+
+@pytest.mark.parametrize("listening", [True, False])
+def test_steps_leave_nothing_behind(ear: Ear, listening: bool) -> None:
+    Timer.done = True
+    one = run(ear.path if listening else ear.path.with_name("nobody"), event=Timer)
+
+    def work(steps: int) -> None:
+        for step in range(steps):
+            with one.step(step) as s:
+                with s.data():
+                    pass
+                with s.compute():
+                    pass
+            if listening:
+                ear.next("step")
+
+    work(200)
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    work(2000)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 20_000  # 10 bytes a step would already be seen
     one.end()
 
 
