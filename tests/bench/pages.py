@@ -1,6 +1,7 @@
-"""A process that serves pages of dcgm-exporter over loopback, for benches; `python -m tests.bench.pages PAGES`.
+"""A process that serves pages of dcgm-exporter over loopback, for benches: `python -m tests.bench.pages PAGES [FIRST]`.
 
-Prints its port. `GET /ANY/NUMBER` is a page, `GET /count/ANY` the number of pages served under that name.
+The pages are of nodes FIRST (0) and following. Prints its port. `GET /ANY/NUMBER` is a page, `GET /count/ANY` the
+number of pages served under that name.
 """
 
 import asyncio
@@ -40,9 +41,9 @@ def page(node: int, version: int) -> bytes:
     return "".join(out).encode()
 
 
-async def serve(pages: int) -> None:
+async def serve(pages: int, first: int = 0) -> None:
     """Until killed."""
-    bodies = [[page(node, version) for version in range(VERSIONS)] for node in range(pages)]
+    bodies = [[page(first + node, version) for version in range(VERSIONS)] for node in range(pages)]
     answers = [
         [b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(b) + b for b in versions]
         for versions in bodies
@@ -64,10 +65,10 @@ async def serve(pages: int) -> None:
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve(*map(int, sys.argv[1:])))
