@@ -1,13 +1,18 @@
 """How much of a file is read at most, and what is wrong with one that is not read."""
 
-MOST_BYTES = 64 << 20
-MOST_OPCODES = 5_000_000
-"""A dump of 20,000 entries has some 2 million."""
-MOST_CONTAINERS = 1_000_000
-MOST_MEMO = 2_000_000
-MOST_DEPTH = 32
-"""PyTorch's dumps are five deep."""
-MOST_INT_BYTES = 16
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one pickle may take. A dump of 20,000 entries has some 2 million opcodes and is five deep."""
+
+    bytes: int = 64 << 20
+    opcodes: int = 5_000_000
+    containers: int = 1_000_000
+    memo: int = 2_000_000
+    depth: int = 32
+    int_bytes: int = 16
 
 
 class DumpError(ValueError):

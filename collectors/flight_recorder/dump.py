@@ -13,8 +13,8 @@ from typing import Any, get_args
 import msgspec
 
 from collectors.contract.job import OperationState
-from collectors.flight_recorder.bounds import MOST_BYTES, CutError, DumpError
-from collectors.flight_recorder.unpickle import load
+from collectors.flight_recorder.bounds import CutError, DumpError
+from collectors.flight_recorder.unpickle import BOUNDS, load
 from collectors.nccl.operation import operation
 
 MOST_ENTRIES = 200_000
@@ -77,7 +77,7 @@ class Dump:
 
 def read_dump(raw: bytes) -> Dump:
     """Raises `DumpError`; `CutError` where the end is missing."""
-    whole = _json(raw) if raw.lstrip()[:1] == b"{" else load(raw)
+    whole = _json(raw) if raw[:64].lstrip()[:1] == b"{" else load(raw)
     if not isinstance(whole, dict) or ("entries" not in whole and "pg_config" not in whole):
         raise DumpError("no flight recorder's: neither entries nor pg_config in it")
     groups = _groups(whole.get("pg_config"))
@@ -103,8 +103,8 @@ def read_dump(raw: bytes) -> Dump:
 
 
 def _json(raw: bytes) -> Any:
-    if len(raw) > MOST_BYTES:
-        raise DumpError(f"more than {MOST_BYTES >> 20} MB")
+    if len(raw) > BOUNDS.bytes:
+        raise DumpError(f"more than {BOUNDS.bytes >> 20} MB")
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:

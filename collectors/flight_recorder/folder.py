@@ -7,8 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from collectors.flight_recorder.bounds import MOST_BYTES, CutError, DumpError
+from collectors.flight_recorder.bounds import CutError, DumpError
 from collectors.flight_recorder.dump import Dump, read_dump
+from collectors.flight_recorder.unpickle import BOUNDS
 from collectors.source import SourceError
 
 _RANK = re.compile(r"([0-9]{1,7})(?:\.(?:json|pkl|pickle|bin))?")
@@ -61,7 +62,7 @@ def read_file(path: Path) -> Dump | Bad:
         if not path.is_file():
             return Bad(b"", f"{path}: not a plain file")
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+            raw = file.read(BOUNDS.bytes + 1)
     except OSError as why:
         return Bad(b"", f"{path}: {why.strerror}")
     try:

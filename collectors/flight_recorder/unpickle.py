@@ -9,18 +9,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from collectors.flight_recorder.bounds import (
-    MOST_BYTES,
-    MOST_CONTAINERS,
-    MOST_DEPTH,
-    MOST_INT_BYTES,
-    MOST_MEMO,
-    MOST_OPCODES,
-    CutError,
-    DumpError,
-)
+from collectors.flight_recorder.bounds import Bounds, CutError, DumpError
 from collectors.flight_recorder.refusal import refusal
 
+BOUNDS = Bounds()
 _KEYS = frozenset({str, int})
 _NESTED = frozenset({list, dict, tuple})
 _STOP, _BINGET, _LONG_BINGET, _BININT1, _BININT2, _LONG1 = (ord("."), ord("h"), ord("j"), ord("K"), ord("M"), 0x8A)
@@ -30,20 +22,21 @@ _I4, _I8, _F8 = struct.Struct("<i"), struct.Struct("<q"), struct.Struct(">d")
 _UNKNOWN = "byte {}: it recalls what was not remembered"
 
 
-def load(raw: bytes) -> Any:
+def load(raw: bytes, bounds: Bounds = BOUNDS) -> Any:
     """The value of one pickle. Raises `DumpError`."""
-    if len(raw) > MOST_BYTES:
-        raise DumpError(f"more than {MOST_BYTES >> 20} MB")
-    return _Machine(raw).run()
+    if len(raw) > bounds.bytes:
+        raise DumpError(f"more than {bounds.bytes >> 20} MB")
+    return _Machine(raw, bounds).run()
 
 
 class _Machine:
     """A pickle machine without the opcodes that name things outside of the pickle."""
 
-    __slots__ = ("_at", "_containers", "_depths", "_kept", "_marks", "_memo", "_raw", "_stack")
+    __slots__ = ("_at", "_bounds", "_containers", "_depths", "_kept", "_marks", "_memo", "_raw", "_stack")
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, bounds: Bounds) -> None:
         self._raw = raw
+        self._bounds = bounds
         self._at = 0
         self._stack: list[Any] = []
         self._marks: list[int] = []
@@ -58,7 +51,7 @@ class _Machine:
         size, handlers, memo, push = len(self._raw), _HANDLERS, self._memo, self._stack.append
         raw = self._raw + b"\0" * 16  # whoever reads past the end ends there, and is told so
         at = 0
-        for _ in range(MOST_OPCODES):
+        for _ in range(self._bounds.opcodes):
             if at >= size:
                 raise CutError(f"cut off after {size} bytes")
             code = raw[at]
@@ -90,7 +83,7 @@ class _Machine:
                     raise refusal(code, at, raw, self._stack)
                 handler(self)
                 at = self._at
-        raise DumpError(f"more than {MOST_OPCODES} opcodes")
+        raise DumpError(f"more than {self._bounds.opcodes} opcodes")
 
     def _result(self) -> Any:
         if len(self._stack) != 1 or self._marks:
@@ -100,7 +93,7 @@ class _Machine:
     def take(self, count: int) -> bytes:
         """The next bytes."""
         at, end = self._at, self._at + count
-        if count > MOST_BYTES:
+        if count > self._bounds.bytes:
             raise DumpError(f"byte {at}: a length of {count} bytes")
         if end > len(self._raw):
             raise CutError(f"cut off after {len(self._raw)} bytes")
@@ -121,8 +114,8 @@ class _Machine:
         return self._stack.pop()
 
     def mark(self) -> None:
-        if len(self._marks) >= MOST_DEPTH:
-            raise DumpError(f"byte {self._at - 1}: more than {MOST_DEPTH} open lists")
+        if len(self._marks) >= self._bounds.depth:
+            raise DumpError(f"byte {self._at - 1}: more than {self._bounds.depth} open lists")
         self._marks.append(len(self._stack))
 
     def since_mark(self) -> list[Any]:
@@ -136,8 +129,8 @@ class _Machine:
     def made(self, container: Any) -> None:
         """Push a new container."""
         self._containers += 1
-        if self._containers > MOST_CONTAINERS:
-            raise DumpError(f"byte {self._at - 1}: more than {MOST_CONTAINERS} containers")
+        if self._containers > self._bounds.containers:
+            raise DumpError(f"byte {self._at - 1}: more than {self._bounds.containers} containers")
         self._stack.append(container)
 
     def deepen(self, container: Any, items: list[Any]) -> None:
@@ -149,8 +142,8 @@ class _Machine:
         for item in items:
             if type(item) in _NESTED:
                 deepest = max(deepest, depths.get(id(item), 1))
-        if deepest >= MOST_DEPTH:
-            raise DumpError(f"byte {self._at - 1}: more than {MOST_DEPTH} deep")
+        if deepest >= self._bounds.depth:
+            raise DumpError(f"byte {self._at - 1}: more than {self._bounds.depth} deep")
         if deepest and depths.get(id(container), 1) <= deepest:
             depths[id(container)] = deepest + 1
             self._kept.append(container)
@@ -175,7 +168,7 @@ class _Machine:
         into.update(zip(keys, values, strict=True))
 
     def remember(self, index: int) -> None:
-        if not self._stack or len(self._memo) >= MOST_MEMO:
+        if not self._stack or len(self._memo) >= self._bounds.memo:
             raise DumpError(f"byte {self._at - 1}: nothing to remember, or too much")
         self._memo[index] = self._stack[-1]
 
@@ -183,7 +176,7 @@ class _Machine:
         self.push(self.take(count).decode("utf-8", "replace"))
 
     def big(self, count: int) -> None:
-        if count > MOST_INT_BYTES:
+        if count > self._bounds.int_bytes:
             raise DumpError(f"byte {self._at - 1}: a number of {count} bytes")
         self.push(int.from_bytes(self.take(count), "little", signed=True))
 

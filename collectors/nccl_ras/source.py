@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="any process of a job (port 28028 unless said); with commas more of them, asked until one answers; "
         "may be given again for other jobs",
     )
-    parser.add_argument("--job", metavar="J", help="the job, where an address does not say it")
+    parser.add_argument(
+        "--job", metavar="J", help="the job's id, where --address does not say it (default: the address)"
+    )
     parser.add_argument("--file", type=Path, metavar="F", help="with --once: a kept answer, text or JSON; - is stdin")
     parser.add_argument(
         "--timeout",
@@ -112,11 +114,9 @@ def read_file(args: argparse.Namespace, outlet: Outlet) -> int:
     from collectors.nccl_ras.target import Target
     from collectors.settings import this_node
 
-    if not args.job:
-        raise SourceError(f"--file {args.file}: RAS does not know the job's name; give --job")
     raw, ts_us = read_whole(args.file, MOST_BYTES)
     poller = Poller(
-        Target(args.job, ()),
+        Target(args.job or args.file.stem, ()),
         outlet,
         partial(_ask, args.timeout),
         cluster=kafka_settings().cluster,

@@ -24,7 +24,10 @@ class Target:
 
 
 def targets(given: Sequence[str], job: str | None) -> list[Target]:
-    """`[JOB=]HOST[:PORT][,HOST[:PORT]...]`, each. Raises `SourceError`."""
+    """`[JOB=]HOST[:PORT][,HOST[:PORT]...]`, each. Raises `SourceError`.
+
+    Without a job its first address stands for it.
+    """
     found = [_target(text, job) for text in given]
     names = [target.name for target in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -34,10 +37,10 @@ def targets(given: Sequence[str], job: str | None) -> list[Target]:
 
 def _target(text: str, job: str | None) -> Target:
     name, equals, hosts = text.rpartition("=")
-    named = name if equals else job
-    if not named:
-        raise SourceError(f"--address {text}: RAS does not know the job's name; write JOB={text}, or give --job")
-    return Target(named, tuple(_address(part.strip(), text) for part in hosts.split(",")))
+    addresses = tuple(_address(part.strip(), text) for part in hosts.split(","))
+    if equals and not name:
+        raise SourceError(f"--address {text}: no job before the =")
+    return Target(name or job or str(addresses[0]), addresses)
 
 
 def _address(part: str, text: str) -> Address:

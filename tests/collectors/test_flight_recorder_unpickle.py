@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.flight_recorder import unpickle
-from collectors.flight_recorder.bounds import CutError, DumpError, HostileError
+from collectors.flight_recorder.bounds import Bounds, CutError, DumpError, HostileError
 from collectors.flight_recorder.unpickle import load
 
 PLAIN = st.recursive(
@@ -127,11 +126,11 @@ def test_a_cut_pickle_is_known_to_be_cut(raw: bytes) -> None:
         load(raw)
 
 
-def peak_of(raw: bytes) -> int:
+def peak_of(raw: bytes, bounds: Bounds = Bounds()) -> int:  # noqa: B008 (frozen)
     tracemalloc.start()
     try:
         with pytest.raises(DumpError):
-            load(raw)
+            load(raw, bounds)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -141,23 +140,21 @@ def test_a_huge_index_of_the_memo_takes_no_memory() -> None:
     assert peak_of(b"\x80\x02]r\xff\xff\xff\xff") < 1 << 20
 
 
-def test_a_file_of_empty_lists_ends_at_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpickle, "MOST_CONTAINERS", 10_000)
-    assert peak_of(b"\x80\x02" + b"]" * 1_000_000) < 4 << 20
+def test_a_file_of_empty_lists_ends_at_a_bound() -> None:
+    assert peak_of(b"\x80\x02" + b"]" * 1_000_000, Bounds(containers=10_000)) < 4 << 20
 
 
 @pytest.mark.parametrize(
-    ("limit", "raw"),
+    ("bounds", "raw"),
     [
-        ("MOST_OPCODES", b"\x80\x02" + b"N" * 200 + b"."),
-        ("MOST_MEMO", b"\x80\x04N" + b"\x94" * 200 + b"."),
-        ("MOST_BYTES", b"\x80\x02X\xc8\x00\x00\x00" + b"x" * 200 + b"."),
+        (Bounds(opcodes=100), b"\x80\x02" + b"N" * 200 + b"."),
+        (Bounds(memo=100), b"\x80\x04N" + b"\x94" * 200 + b"."),
+        (Bounds(bytes=100), b"\x80\x02X\xc8\x00\x00\x00" + b"x" * 200 + b"."),
     ],
 )
-def test_every_bound_holds(monkeypatch: pytest.MonkeyPatch, limit: str, raw: bytes) -> None:
-    monkeypatch.setattr(unpickle, limit, 100)
+def test_every_bound_holds(bounds: Bounds, raw: bytes) -> None:
     with pytest.raises(DumpError, match=r"more than|too much"):
-        load(raw)
+        load(raw, bounds)
 
 
 def test_lists_that_grow_by_doubling_are_read_without_growing() -> None:

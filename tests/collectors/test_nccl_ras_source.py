@@ -243,12 +243,11 @@ def test_a_kept_answer_is_read_at_its_own_time(tmp_path: Path, raw: bytes) -> No
     ("words", "why"),
     [
         ([], "give --address JOB=HOST"),
-        (["--address", "host"], "RAS does not know the job's name; write JOB=host"),
         (["--address", "j=host:x"], r"write \[JOB=\]HOST\[:PORT\]"),
         (["--address", "j=host:99999"], r"write \[JOB=\]HOST\[:PORT\]"),
         (["--address", "j="], r"write \[JOB=\]HOST\[:PORT\]"),
+        (["--address", "=host"], "no job before the ="),
         (["--address", "a=h", "--address", "b=h"], "h:28028 is given twice"),
-        (["--file", "/nowhere/x"], "give --job"),
         (["--file", "/nowhere/x", "--job", "j"], "/nowhere/x: No such file"),
     ],
 )
@@ -260,6 +259,7 @@ def test_a_mistake_of_the_users_is_said(words: list[str], why: str) -> None:
 def test_addresses_take_a_name_a_port_and_more_hosts() -> None:
     found = targets(["a=h1:1,h2", "[fd00::1]:7"], "b")
     assert [(t.job, t.name) for t in found] == [("a", "h1:1,h2:28028"), ("b", "[fd00::1]:7")]
+    assert [t.job for t in targets(["h1", "a=h2"], None)] == ["h1:28028", "a"]
 
 
 def test_check_tells_json_text_and_silence_apart() -> None:
