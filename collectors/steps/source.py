@@ -4,9 +4,10 @@ import argparse
 import asyncio
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.source import Outlet, SourceError
+from collectors.source import Outlet, Sight, SourceError
 from collectors.steps.client import SOCKET
 
 FLUSH_S = 2.0
@@ -44,6 +45,13 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
             "steps: --once reads a file of envelopes, so give --file F; without --once the socket is served"
         )
     return publish_file(args.file, outlet)
+
+
+def check(args: argparse.Namespace) -> Iterator[Sight]:
+    """Whether the ranks of this node would be heard; of a file, what can be read."""
+    from collectors.steps.sight import look, look_at_file
+
+    yield from look(args.socket) if args.file is None else look_at_file(args.file)
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:

@@ -18,6 +18,7 @@ from collectors.steps import source
 from collectors.steps.client import Run
 from collectors.steps.datagram import MAX_BYTES
 from collectors.steps.listener import Listener
+from collectors.steps.sight import look
 from tests.collectors.list_outlet import ListOutlet
 
 
@@ -177,3 +178,39 @@ def test_a_file_of_envelopes_is_published_and_its_bad_lines_named(tmp_path: Path
 def test_once_needs_a_file() -> None:
     with pytest.raises(SourceError, match="give --file"):
         source.once(options(), ListOutlet())
+
+
+def test_a_check_says_whether_a_rank_would_be_heard(path: Path) -> None:
+    def look() -> list[tuple[bool, str]]:
+        seen = source.check(options("--socket", str(path)))
+        return [(sight.ok, sight.sees) for sight in seen if "datagrams" not in sight.sees]
+
+    assert look() == [(False, f"no folder {path.parent}")]
+    path.parent.mkdir()
+    assert look() == [(False, "no socket")]
+
+    async def story() -> None:
+        assert look() == [(True, "a collector listens, as node n1")]
+
+    asyncio.run(while_serving(path, ListOutlet(), story))
+    dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    dead.bind(str(path))
+    dead.close()
+    assert look() == [(False, "a dead collector's socket")]
+
+
+def test_a_check_of_a_file_counts_what_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    report = StepReport(ts_us=1, job="j", node="n", rank=[0], step=[1], phase=["train"])
+    file.write_bytes(write(JOB_STEPS, report) + b"\n{}\n")
+    (sight,) = source.check(options("--file", str(file)))
+    assert not sight.ok and sight.sees.startswith("1 messages; 1 lines cannot be read: ")
+    (none,) = source.check(options("--file", str(tmp_path / "none")))
+    assert (none.ok, none.sees) == (False, "nothing")
+
+
+def test_a_short_queue_is_a_lack_that_can_be_mended(path: Path) -> None:
+    *_, sight = look(path, lambda _: "10\n")
+    assert sight.sees == "the kernel holds 10 datagrams"
+    assert "max_dgram_qlen" in sight.advice
+    assert len(list(look(path, lambda _: "512\n"))) == 1
