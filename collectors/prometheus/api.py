@@ -1,6 +1,7 @@
 """A server's HTTP API: bounded answers, and what to do about those that do not come."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -101,9 +102,14 @@ class Http:
         except aiohttp.InvalidURL as why:
             raise SourceError(f"--url {self._url}: not a URL") from why
         except aiohttp.ClientConnectorError as why:
-            raise Busy(told(why.os_error)) from why
+            raise Busy(_said(why.os_error)) from why
         except aiohttp.ClientError as why:
             raise Busy(str(why) or type(why).__name__) from why
+
+
+def _said(why: OSError) -> str:
+    """The system's words where it has some; asyncio hides them behind its own."""
+    return os.strerror(why.errno) if why.errno is not None and why.errno > 0 else told(why)
 
 
 async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
