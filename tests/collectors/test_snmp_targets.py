@@ -11,7 +11,6 @@ from collectors.snmp.source import add_arguments
 from collectors.snmp.target import Target, targets
 from collectors.source import SourceError
 
-
 SECRETS = {"COMMUNITY": "public", "AUTH_PASSWORD": "authentic", "PRIV_PASSWORD": "private!!"}
 
 
