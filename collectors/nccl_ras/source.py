@@ -22,6 +22,7 @@ MOST_BYTES = 256 << 20
 AT_ONCE = 32
 """Addresses asked at the same time by a check."""
 CHECK_S = 9.0
+REACHED = "ask a host on which the job runs; NCCL_RAS_ADDR=0.0.0.0:28028 in the job lets other hosts ask"
 CHECK_LEGS_S = 3.0
 
 
@@ -92,7 +93,7 @@ def look(name: str, read: Callable[[], bytes]) -> Sight:
     except SourceError as why:
         return Sight(target=name, ok=False, sees="nothing", advice=str(why))
     except OSError as why:
-        return Sight(target=name, ok=False, sees="nothing", advice=why_not(why))
+        return Sight(target=name, ok=False, sees="nothing", lacks=f"an answer: {why_not(why)}", advice=REACHED)
     version = f"NCCL {report.version}, " if report.version else ""
     if report.form == "json":
         ranks = known(report)

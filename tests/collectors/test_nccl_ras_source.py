@@ -269,7 +269,7 @@ def test_check_tells_json_text_and_silence_apart() -> None:
     assert [sight.ok for sight in sights] == [True, False, False]
     assert sights[0].sees == "NCCL 2.28.7, 2 communicators, 10 ranks in them"
     assert sights[1].advice == "NCCL 2.28.7 and later answer in JSON"
-    assert sights[2].advice.startswith("refused: no job runs there")
+    assert sights[2].lacks.startswith("an answer: refused: no job runs there")
 
 
 def test_a_whole_answer_of_many_ranks_comes_in_pieces(tmp_path: Path) -> None:

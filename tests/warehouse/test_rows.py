@@ -6,7 +6,8 @@ import duckdb
 import pytest
 
 from collectors.contract.gpu import Entities, Gpu
-from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS
+from collectors.contract.job import CollectiveWindow, CommMember
+from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS, NCCL_WINDOWS
 from tests.warehouse.messages import T0, gpu_scrape, job_placed, one_of_each, port_scrape
 from warehouse.loader import UnfitMessage, write
 from warehouse.place import Place
@@ -151,6 +152,43 @@ def test_a_column_of_a_step_report_that_was_not_sent_is_null() -> None:
     report = next(message for topic, message in one_of_each() if topic is JOB_STEPS)
     rows = shown(rows_of(JOB_STEPS.name, [report]), "rank_steps", "rank", "step_s", "wait_s", "tokens")
     assert rows == [(0, 1.5, None, 4096), (1, 2.0, None, None)]
+
+
+def test_a_dump_of_the_flight_recorder_keeps_what_did_not_finish() -> None:
+    window = CollectiveWindow(
+        ts_us=T0,
+        job="train",
+        node="n1",
+        source="flight-recorder",
+        comm="pg:1",
+        comm_size=None,
+        job_rank=3,
+        rank=[None, 1],
+        seq=[6, 7],
+        coll=["AllReduce", "AllReduce"],
+        state=["completed", "started"],
+        created_us=[T0 - 5, T0 - 4],
+        completed_us=[T0 - 1, None],
+    )
+    tables = rows_of(NCCL_WINDOWS.name, [window])
+    assert shown(tables, "collectives", "source", "job_rank", "comm_size", "rank", "seq", "state", "exec_us") == [
+        ("flight-recorder", 3, None, None, 6, "completed", None),
+        ("flight-recorder", 3, None, 1, 7, "started", None),
+    ]
+    ended = [row[0] is None for row in shown(tables, "collectives", "completed_at")]
+    assert (ended, "comm_members" in tables) == ([False, True], False)
+
+
+def test_members_of_a_communicator_are_rows_whether_or_not_it_did_anything() -> None:
+    gone = CommMember(rank=1, host="10.0.0.2", pid=9, gpu=0, state="dead")
+    window = CollectiveWindow(
+        ts_us=T0, job="t", node="n1", source="nccl-ras", comm="a", comm_size=2, members=[gone], rank=[], seq=[], coll=[]
+    )
+    tables = rows_of(NCCL_WINDOWS.name, [window])
+    assert shown(tables, "comm_members", "comm", "comm_size", "rank", "host", "pid", "gpu", "nvml", "state") == [
+        ("a", 2, 1, "10.0.0.2", 9, 0, None, "dead")
+    ]
+    assert "collectives" not in tables
 
 
 def test_write_refuses_an_unfit_message_before_it_writes(lake: duckdb.DuckDBPyConnection, place: Place) -> None:
