@@ -6,32 +6,41 @@ from pathlib import Path
 
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.fabric.series import Site
 from collectors.fabric.site import site_of
-from collectors.gnmi.decoder import Decoder, StreamError
+from collectors.gnmi.decoder import Decoder
+from collectors.gnmi.intake import take
 from collectors.gnmi.recorded import read_recorded
 from collectors.source import Outlet, SourceError
 
 
 def replay(args: argparse.Namespace, outlet: Outlet) -> int:
-    """Publish a scrape a round of every device of the file. Returns the number of messages."""
-    name = str(args.responses)
+    """Publish a scrape a round of every device of the file. Returns the number of messages. Raises `SourceError`."""
+    name, site = str(args.responses), site_of(args.lossless, args.queue)
+    messages = play(
+        _text(args.responses), name, outlet, device=args.device, site=site, cluster=kafka_settings().cluster
+    )
+    if messages == 0:
+        raise SourceError(f"{name}: no update in it")
+    return messages
+
+
+def play(text: str, name: str, outlet: Outlet, *, device: str | None, site: Site, cluster: str) -> int:
+    """A recording's text -> messages, their number. `device` None: as the recording says. Raises `RecordedError`."""
     decoders: dict[str, Decoder] = {}
     messages = 0
-    for recorded in read_recorded(_text(args.responses), name):
-        device = args.device or recorded.device or "switch"
-        decoder = decoders.get(device)
+
+    def reject(raw: bytes, why: str) -> None:
+        outlet.reject(f"gnmi:{name}", raw, why)
+
+    for recorded in read_recorded(text, name):
+        called = device or recorded.device or "switch"
+        decoder = decoders.get(called)
         if decoder is None:
-            decoder = decoders[device] = Decoder(
-                device,
-                cluster=kafka_settings().cluster,
-                site=site_of(args.lossless, args.queue),
-                keep_ignored=True,
-            )
-        try:
-            scrape = decoder.feed(recorded.raw)
-        except StreamError as why:
-            outlet.reject(f"gnmi:{name}", recorded.raw, str(why))
-            continue
+            decoder = decoders[called] = Decoder(called, cluster=cluster, site=site, keep_ignored=True)
+        scrape, error = take(decoder, recorded.raw, None, reject=reject)
+        if error is not None:
+            reject(recorded.raw, error)
         if scrape is not None:
             outlet.publish(FABRIC_SCRAPES, scrape)
             messages += 1
@@ -42,8 +51,6 @@ def replay(args: argparse.Namespace, outlet: Outlet) -> int:
         for link in decoder.links():
             outlet.publish(FABRIC_LINKS, link)
             messages += 1
-    if messages == 0:
-        raise SourceError(f"{name}: no update in it")
     return messages
 
 

@@ -13,9 +13,9 @@ import grpc.aio
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
-from collectors.gnmi import wire
 from collectors.gnmi.channel import dial
-from collectors.gnmi.decoder import Decoder, StreamError
+from collectors.gnmi.decoder import Decoder
+from collectors.gnmi.intake import take
 from collectors.gnmi.neighbours import Neighbours
 from collectors.gnmi.patience import Backoff, Patience
 from collectors.gnmi.presets import Mode
@@ -152,16 +152,13 @@ class Stream:
             self._last_message, self._heard = now, True
         if decoder.samples == 0:
             self._round_began = now
-        try:
-            scrape = decoder.feed(raw, time.time_ns() // 1000, side=side)
-        except StreamError as why:
-            self.error = str(why)
-            return
-        except (wire.DecodeError, ValueError, LookupError, TypeError) as why:
-            self._reporting.outlet.reject(f"gnmi:{self.target.address}", raw, f"no SubscribeResponse: {why}")
-            return
+        scrape, error = take(decoder, raw, time.time_ns() // 1000, reject=self._reject, side=side)
+        self.error = error or self.error
         if scrape is not None:
             self._publish(scrape)
+
+    def _reject(self, raw: bytes, why: str) -> None:
+        self._reporting.outlet.reject(f"gnmi:{self.target.address}", raw, why)
 
     def _round_ends(self, begins: bool) -> None:
         """Of POLL and ONCE: before a round its neighbours are heard anew; after it all is cut that came."""
