@@ -190,6 +190,7 @@ def _run(folder: Path, broker: Broker, away_s: float) -> None:
                 writing.set()
                 time.sleep(5.0)
                 lost = collector.metric("lockstep_collect_lost_total")
+                kills.append(time.time())
                 collector.end()
                 time.sleep(3.0)
             finally:
@@ -220,11 +221,11 @@ def _tell(
         for count, at in enumerate(times, start=1)
         if not got.pages[node, count]
     ]
-    at_kill = sum(any(at <= kill < at + 1.0 for kill in kills) for _, _, at in gone)
+    at_kill = sum(any(kill - 1.0 < at < kill + 1.0 for kill in kills) for _, _, at in gone)
     order = all(list(dict.fromkeys(seen)) == sorted(set(seen)) for seen in got.page_order.values())
     total = sum(map(len, served.values()))
     print(f"pages: {total:,} served, {len(gone) - at_kill} lost, {_doubled(got.pages)} doubled")
-    print(f"  in order per node: {order}; {at_kill} were on their way into a process that was killed within the second")
+    print(f"  in order per node: {order}; {at_kill} were on their way into a process that ended then")
     print(f"counted as lost by the collector: {lost:.0f}")
     new = sorted(lag for at, lag in got.lag_s if at > back_s + 1.0)
     if new:
