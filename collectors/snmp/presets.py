@@ -1,6 +1,5 @@
 """Presets: what to read of a kind of switch."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from collectors.fabric.vocabulary import Counter, canonicals
 from collectors.snmp import oid
 from collectors.snmp.objects import IndexSyntax, Object, objects, read_index
 from collectors.source import SourceError
+from collectors.toml_file import only, positive_seconds, read_toml
 
 BUILT_IN = Path(__file__).with_name("presets.toml")
 ETHERNET = (6, 62, 117)
@@ -40,12 +40,7 @@ def presets(path: Path | None) -> dict[str, Preset]:
 
 
 def _read(path: Path) -> dict[str, Preset]:
-    try:
-        document = tomllib.loads(path.read_text())
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as why:
-        raise SourceError(f"{path}: not TOML: {why}") from why
+    document = read_toml(path)
     own = document.pop("objects", {})
     if not isinstance(own, dict):
         raise SourceError(f"{path}: [objects] is a table of objects by their names")
@@ -56,7 +51,7 @@ def _read(path: Path) -> dict[str, Preset]:
 def _preset(name: str, table: Any, known: Mapping[str, Object], where: str) -> Preset:
     if not isinstance(table, dict) or not isinstance(table.get("read"), list) or not table["read"]:
         raise SourceError(f'{where}: write a table with read = ["IF-MIB", ...]')
-    _only(table, _KEYS, where)
+    only(table, _KEYS, where)
     read: dict[str, Object] = {}
     for word in table["read"]:
         found = {n: o for n, o in known.items() if n == word or n.partition("::")[0] == word}
@@ -72,8 +67,8 @@ def _preset(name: str, table: Any, known: Mapping[str, Object], where: str) -> P
         read=tuple(read.values()),
         sensors=_flag(table, "sensors", where),
         neighbours=_flag(table, "neighbours", where),
-        every_s=_seconds(table, "every", where) or EVERY_S,
-        refresh_s=_seconds(table, "refresh", where),
+        every_s=positive_seconds(table, "every", where) or EVERY_S,
+        refresh_s=positive_seconds(table, "refresh", where),
         types=frozenset(types),
     )
 
@@ -81,7 +76,7 @@ def _preset(name: str, table: Any, known: Mapping[str, Object], where: str) -> P
 def _object(name: str, table: Any, where: str) -> Object:
     if not isinstance(table, dict) or not isinstance(table.get("oid"), str):
         raise SourceError(f'{where}: write {{ oid = "1.3.6...", index = "if" }}')
-    _only(table, _OBJECT_KEYS, where)
+    only(table, _OBJECT_KEYS, where)
     try:
         return Object(name, oid.encode(table["oid"]), read_index(str(table.get("index", "if"))), _counter(table, where))
     except IndexSyntax as why:
@@ -107,22 +102,8 @@ def gauge(canonical: str) -> Counter:
     return Counter(canonical, meant.unit, "gauge", 0, meant.class_, meant.scope, (0, 0))
 
 
-def _seconds(table: Mapping[str, Any], key: str, where: str) -> float | None:
-    value = table.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise SourceError(f"{where}: {key} is a positive number of seconds, not {value!r}")
-    return float(value)
-
-
 def _flag(table: Mapping[str, Any], key: str, where: str) -> bool:
     value = table.get(key, True)
     if not isinstance(value, bool):
         raise SourceError(f"{where}: {key} is true or false, not {value!r}")
     return value
-
-
-def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:
-    if unknown := sorted(set(table) - keys):
-        raise SourceError(f"{where}: no such key {unknown[0]!r}; there are {', '.join(sorted(keys))}")

@@ -1,7 +1,6 @@
 """The switches to read: from options and from a file of targets."""
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from collectors.fabric.site import lossless_priorities, site_of
 from collectors.snmp.login import LOGIN_KEYS, Login, login
 from collectors.snmp.presets import Preset, presets
 from collectors.source import SourceError
+from collectors.toml_file import only, read_toml
 
 PORT = 161
 
@@ -82,12 +82,7 @@ def _preset(known: Mapping[str, Preset], name: str, where: str) -> Preset:
 def _read(
     path: Path, known: Mapping[str, Preset], given: Mapping[str, Any], preset: Preset, site: Site
 ) -> list[Target]:
-    try:
-        document = tomllib.loads(path.read_text())
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as why:
-        raise SourceError(f"{path}: not TOML: {why}") from why
+    document = read_toml(path)
     tables = document.get("target")
     if not isinstance(tables, list) or len(document) != 1:
         raise SourceError(f"{path}: write a [[target]] table for each switch, and nothing else")
@@ -96,8 +91,7 @@ def _read(
         where = f"{path}: [[target]] number {number}"
         if not isinstance(table, dict):
             raise SourceError(f"{where}: not a table")
-        if unknown := sorted(set(table) - _KEYS):
-            raise SourceError(f"{where}: no such key {unknown[0]!r}; there are {', '.join(sorted(_KEYS))}")
+        only(table, _KEYS, where)
         for key in _TEXT:
             if key in table and not isinstance(table[key], str):
                 raise SourceError(f"{where}: {key} is text, not {table[key]!r}")
