@@ -111,13 +111,10 @@ class Client:
         if self._lines != lines:
             url, self._lines = self._url, lines
             host = f"[{url.host}]" if ":" in url.host else url.host
-            head = (
-                f"GET {url.path} HTTP/1.1",
-                f"Host: {host}:{url.port}",
-                "Accept: text/plain;version=0.0.4",
-                *lines,
-                *url.headers,
-            )
+            own = (*lines, *url.headers)
+            chosen = any(line.lower().startswith("accept:") for line in own)
+            accept = () if chosen else ("Accept: text/plain;version=0.0.4",)
+            head = (f"GET {url.path} HTTP/1.1", f"Host: {host}:{url.port}", *accept, *own)
             self._request = ("\r\n".join(head) + "\r\n\r\n").encode()
         return self._request
 

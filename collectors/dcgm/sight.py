@@ -11,6 +11,8 @@ from collectors.contract.topic import Topic
 from collectors.dcgm.fields import fields_by_name
 from collectors.source import Sight
 
+LIMIT_S = 10.0
+"""Longest wait for a page."""
 Need = tuple[str, tuple[tuple[str, ...], ...]]
 NEEDS: tuple[Need, ...] = (
     ("temperature, power and clocks", (("100",), ("150", "153"), ("155", "157"), ("156",))),
@@ -98,7 +100,7 @@ def _gpus(scrape: GpuScrape) -> str:
     whole = {gpu.uuid for gpu in scrape.gpus}
     instances = sum(gpu.mig is not None for gpu in scrape.gpus)
     users = sum(1 for gpu in scrape.gpus if gpu.pod or gpu.hpc_job)
-    text = f"{len(whole)} GPUs" + (f" in {instances} MIG instances" if instances else "")
+    text = f"{len(whole)} GPU{'s' if len(whole) != 1 else ''}" + (f" in {instances} MIG instances" if instances else "")
     return f"{text}, {len(scrape.columns)} fields, {users} with a job or pod"
 
 
@@ -146,6 +148,7 @@ async def sights(args: argparse.Namespace) -> list[Sight]:
         if error is not None:
             out.append(Sight(name, False, "nothing", error, "mend what the message names; the last targets stay"))
 
+    args = argparse.Namespace(**(vars(args) | {"timeout": min(args.timeout, LIMIT_S), "once": True}))
     access, buffers = Access(args), Buffers()
     roster = Roster(args, discoveries(args), report)
     await roster.ask_all()

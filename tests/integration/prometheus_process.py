@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,20 @@ NEEDS_PROMETHEUS = pytest.mark.skipif(BINARY is None, reason="Prometheus is not 
 
 @contextmanager
 def prometheus(
-    folder: Path, targets: Sequence[str], *, interval: str = "1s", remote_write: Sequence[dict[str, Any]] = ()
+    folder: Path,
+    targets: Sequence[str],
+    *,
+    interval: str = "1s",
+    remote_write: Sequence[dict[str, Any]] = (),
+    labels: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Scrapes `targets`; its URL."""
+    """Scrapes `targets` and gives them these labels; its URL."""
     assert BINARY is not None
     port = free_port()
+    static = {"targets": list(targets), "labels": dict(labels or {})}
     config = {
         "global": {"scrape_interval": interval, "scrape_timeout": interval},
-        "scrape_configs": [{"job_name": "dcgm", "static_configs": [{"targets": list(targets)}]}],
+        "scrape_configs": [{"job_name": "dcgm", "static_configs": [static]}],
         "remote_write": list(remote_write),
     }
     folder.mkdir(exist_ok=True)
