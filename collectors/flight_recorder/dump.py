@@ -7,17 +7,19 @@ The JSON form writes numbers of `pg_status` as text, and 0 where the pickle has 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import msgspec
 
 from collectors.contract.job import OperationState
 from collectors.flight_recorder.bounds import CutError, DumpError
+from collectors.flight_recorder.recorded import Dump, Entry, Group
 from collectors.flight_recorder.unpickle import BOUNDS, load
 from collectors.nccl.operation import operation
 
 MOST_ENTRIES = 200_000
+MOST_JSON_BYTES = 32 << 20
+"""20,000 entries are 14 MB."""
 MOST_RANKS = 1 << 20
 MOST_NAMED = 8 * MOST_RANKS
 """Ranks in all groups together. A pickle may point at one list a million times: what is walked is counted."""
@@ -35,44 +37,6 @@ _WIDTHS = {
 """Bytes an element, by PyTorch's name of the type (c10/core/ScalarType.h)."""
 _STATES: frozenset[str] = frozenset(get_args(OperationState))
 _PEER = re.compile(r"([0-9]{1,9})(->|<-)([0-9]{1,9})")
-
-
-@dataclass(slots=True)
-class Group:
-    """A process group. `ranks`: the job's ranks in the group's order; None where the dump does not list them."""
-
-    name: str
-    desc: str | None = None
-    ranks: list[int] | None = None
-    status: dict[str, int] = field(default_factory=dict)
-    """`enqueued`, `started`, `completed` -> the last sequence number."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """One operation. `seq` is that of collectives, or of sends and receives, of its group."""
-
-    group: str
-    seq: int
-    coll: str
-    op_id: int | None = None
-    bytes: int | None = None
-    dtype: str | None = None
-    exec_us: float | None = None
-    peer: int | None = None
-    state: OperationState | None = None
-    created_us: int | None = None
-    started_us: int | None = None
-    completed_us: int | None = None
-
-
-@dataclass(slots=True)
-class Dump:
-    """Everything that is read of one file."""
-
-    version: str | None
-    groups: dict[str, Group]
-    entries: list[Entry]
 
 
 def read_dump(raw: bytes) -> Dump:
@@ -103,8 +67,10 @@ def read_dump(raw: bytes) -> Dump:
 
 
 def _json(raw: bytes) -> Any:
-    if len(raw) > BOUNDS.bytes:
-        raise DumpError(f"more than {BOUNDS.bytes >> 20} MB")
+    if len(raw) > MOST_JSON_BYTES:
+        raise DumpError(f"JSON of more than {MOST_JSON_BYTES >> 20} MB")
+    if raw.count(b"{") + raw.count(b"[") > BOUNDS.containers:
+        raise DumpError(f"more than {BOUNDS.containers} containers")
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:

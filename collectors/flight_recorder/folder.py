@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from collectors.flight_recorder.bounds import CutError, DumpError
-from collectors.flight_recorder.dump import Dump, read_dump
+from collectors.flight_recorder.dump import read_dump
+from collectors.flight_recorder.recorded import Dump
 from collectors.flight_recorder.unpickle import BOUNDS
 from collectors.source import SourceError
 

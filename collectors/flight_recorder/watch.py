@@ -9,8 +9,8 @@ from pathlib import Path
 from collectors.contract.beat import Beat
 from collectors.contract.topics import NCCL_WINDOWS
 from collectors.cursor import CursorFile
-from collectors.flight_recorder.dump import Dump
 from collectors.flight_recorder.folder import Bad, Found, Stamp, list_dumps, read_file
+from collectors.flight_recorder.recorded import Dump
 from collectors.flight_recorder.window import windows
 from collectors.source import Outlet, SourceError
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.contract.job import CollectiveWindow
 from collectors.contract.ranks import pack_ranks
-from collectors.flight_recorder.dump import Dump, Entry, Group
+from collectors.flight_recorder.recorded import Dump, Entry, Group
 from collectors.nccl.cut import cut
 
 DEFAULT_GROUP = "default_pg"

@@ -10,6 +10,8 @@ from collectors.contract.job import MemberState
 from collectors.nccl_ras.report import ERRORS, IN_PROGRESS, SUCCESS, Comm, Rank, Report, ReportError
 
 MOST_RANK = 1 << 24
+MOST_TABLES = 3_000_000
+"""A rank of a communicator is three: 16,384 ranks in ten communicators are half a million."""
 
 
 class _Status(Struct):
@@ -55,6 +57,8 @@ _decoder = msgspec.json.Decoder(_Document)
 
 def read_document(raw: bytes) -> Report:
     """Raises `ReportError`."""
+    if raw.count(b"{") > MOST_TABLES:
+        raise ReportError(f"more than {MOST_TABLES // 3} ranks")
     try:
         document = _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:

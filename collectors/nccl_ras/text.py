@@ -12,6 +12,9 @@ from collectors.nccl_ras.report import Comm, Rank, Report, ReportError
 
 ALL = "All"
 """NCCL before 2.26 counts all kinds of operations together."""
+MOST_BYTES = 32 << 20
+MOST_DERIVED = 1 << 22
+"""Ranks that are found by leaving out the others, in all communicators together."""
 STATES: dict[str, MemberState] = {
     "NOCOMM": "left",
     "UNKNOWN": "left",
@@ -73,6 +76,7 @@ class _Reader:
         self._block: _Block | None = None
         self._dead: set[tuple[str, int]] = set()
         self._in_dead = False
+        self._derived = 0
 
     def line(self, text: str) -> None:
         if not text or text[0] == "=":
@@ -167,8 +171,9 @@ class _Reader:
         shares, block.shares, size = block.shares, [], block.comm.size
         unnamed = [share for share in shares if not share.named]
         whole = all(len(share.named) == share.declared for share in shares if share.named)
-        if size is None or size > 1 << 20 or len(unnamed) != 1 or not whole:
+        if size is None or len(unnamed) != 1 or not whole or self._derived + size > MOST_DERIVED:
             return
+        self._derived += size
         listed = set().union(*(share.named for share in shares))
         gone = {r.rank for r in block.comm.ranks.values() if r.state in ("silent", "left") and r.rank not in listed}
         rest = set(range(size)) - listed - gone
@@ -192,6 +197,8 @@ def read_text(raw: bytes) -> Report:
 
     A last line without its newline is not read: it may be half of one.
     """
+    if len(raw) > MOST_BYTES:
+        raise ReportError(f"text of more than {MOST_BYTES >> 20} MB")
     reader = _Reader()
     text = raw.decode("utf-8", "replace").rpartition("\n")[0]
     for line in text.split("\n"):

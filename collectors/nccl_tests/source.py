@@ -7,7 +7,7 @@ from pathlib import Path
 from collectors.source import Outlet, Sight, SourceError
 from collectors.whole_file import read_whole
 
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """A table is some 10 KB; a log with NCCL's own lines in it some MB."""
 
 

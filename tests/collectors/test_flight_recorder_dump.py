@@ -143,3 +143,24 @@ def test_half_a_dump_is_known_to_be_half() -> None:
         for at in range(1, len(raw) - 1, 97):
             with pytest.raises(CutError, match=f"cut off after {at} bytes"):
                 read_dump(raw[:at])
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b'{"entries":[' + b"[]," * 1_000_001, "more than 1000000 containers"),
+        (b"{" + b" " * (32 << 20), "JSON of more than 32 MB"),
+    ],
+)
+def test_json_that_would_fill_the_memory_is_refused(raw: bytes, why: str) -> None:
+    with pytest.raises(DumpError, match=why):
+        read_dump(raw)
+
+
+def test_one_list_that_a_pickle_points_at_for_ever_is_counted() -> None:
+    sizes = [[1]] * 100
+    with pytest.raises(DumpError, match="more than 2000000 tensors"):
+        read_dump(pickled(0, entries=[entry(1, input_sizes=sizes)] * 20_001))
+    ranks = "[" + ",".join(map(str, range(1 << 20))) + "]"
+    with pytest.raises(DumpError, match="groups of more than 8388608 ranks"):
+        read_dump(pickled(0, pg_config={str(n): {"ranks": ranks} for n in range(9)}, entries=[]))

@@ -136,3 +136,21 @@ def test_text_where_all_agree_has_no_window_for_it_names_no_communicator() -> No
 def test_what_is_no_whole_answer_says_why(raw: bytes, why: str) -> None:
     with pytest.raises(ReportError, match=why):
         read_answer(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b'{"communicators":[' + b"{}," * 3_000_001, "more than 1000000 ranks"),
+        (b"x" * ((32 << 20) + 1), "text of more than 32 MB"),
+    ],
+)
+def test_an_answer_that_is_too_much_is_not_taken_apart(raw: bytes, why: str) -> None:
+    with pytest.raises(ReportError, match=why):
+        read_answer(raw)
+
+
+def test_a_majority_is_not_looked_for_in_impossible_numbers() -> None:
+    many = LATE.replace("    0         1         2         4         8         8", "    0  1  2  4  999999999  8")
+    [window] = told(many)
+    assert counts(window, "AllReduce") == {2: 6649, 7: 0}
