@@ -14,7 +14,6 @@ from typing import Any
 
 from collectors.steps.client import Run
 from collectors.steps.client_loop import Loop, gather, gpu, hook_last_gradient, quiet
-from collectors.steps.client_step import TROUBLE
 
 _APART = ("SingleDevice", "DDP")
 """Strategies whose ranks wait for one another only in the backward pass, where a hook finds it."""
@@ -134,6 +133,11 @@ class Hooks:
         loop, self.loop = self.loop, None
         loop.stop()
 
+    @quiet
+    def _saved(self, trainer: Any, seconds: float) -> None:
+        if self.loop is not None:
+            self.loop.saved(trainer.global_step, seconds)
+
     def _time_saves(self, trainer: Any) -> None:
         """Lightning has no hook behind a save: this trainer's method is timed until training is over."""
         save = trainer.save_checkpoint
@@ -141,11 +145,7 @@ class Hooks:
         def timed(*args: Any, **kwargs: Any) -> Any:
             began_s = time.perf_counter()
             result = save(*args, **kwargs)
-            try:
-                if self.loop is not None:
-                    self.loop.saved(trainer.global_step, time.perf_counter() - began_s)
-            except TROUBLE:
-                pass
+            self._saved(trainer, time.perf_counter() - began_s)
             return result
 
         trainer.save_checkpoint = timed

@@ -21,7 +21,7 @@ _SLURM_FILE = re.compile(r"slurm-(\d+)(?:[._-].*)?")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--file", required=True, metavar="F", help="the job's log; `-` with --once: standard input")
+    parser.add_argument("--file", required=True, metavar="F", help="the job's log; `-`: standard input")
     parser.add_argument("--job", metavar="J", help="the job's id (default: the number of a file slurm-NUMBER.out)")
     parser.add_argument("--format", choices=FORMATS, default="auto", help="whose lines they are (default: found out)")
     parser.add_argument(
@@ -69,7 +69,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     from collectors.training_log.sight import look
 
     if args.file == "-":
-        return [Sight("stdin", False, "nothing", "", "standard input can be read with --once only")]
+        return [Sight("stdin", True, "whatever is piped in")]
     try:
         zone, job = _zone(args.zone), _job(args)
     except SourceError as why:
@@ -78,11 +78,14 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
-    """Follow the file until cancelled, from where the last run stopped."""
+    """Follow the file until cancelled, from where the last run stopped; a pipe to its end."""
+    from collectors.training_log.file import stdin_lines
+    from collectors.training_log.pipe import follow_pipe
     from collectors.training_log.serving import follow
 
     if args.file == "-":
-        raise SourceError("--file -: standard input can be read with --once only")
+        await follow_pipe(stdin_lines(), _intake(args, outlet), args.interval)
+        return
     await follow(Path(args.file), lambda **more: _intake(args, outlet, **more), _zone(args.zone), args.interval)
 
 

@@ -15,6 +15,7 @@ from collectors.contract.topics import JOB_EVENTS, JOB_STEPS
 from collectors.settings import collector_settings
 from collectors.source import SourceError
 from collectors.training_log import source
+from collectors.training_log.pipe import follow_pipe
 from tests.collectors.list_outlet import ListOutlet
 
 LOGS = Path(__file__).parent / "training_logs"
@@ -170,6 +171,15 @@ def test_a_bar_without_line_ends_is_followed(tmp_path: Path) -> None:
                 await until(lambda n=n: steps(outlet) == list(range(1, n)))  # type: ignore[misc]
 
     asyncio.run(while_following(args, outlet, story))
+
+
+def test_a_pipe_is_read_to_its_end() -> None:
+    outlet = ListOutlet()
+    intake = source._intake(options("--file", "-", "--job", "j"), outlet)
+    asyncio.run(follow_pipe([STEP.format(n).encode() for n in (1, 2)], intake, 100.0))
+    assert steps(outlet) == [1, 2]
+    assert kinds(outlet) == ["started"]
+    assert [beat.samples for beat in outlet.beats] == [2]
 
 
 def test_a_log_that_says_nothing_is_a_trouble_of_its_beats(tmp_path: Path) -> None:
