@@ -22,6 +22,10 @@ class AgentError(Exception):
     """What an agent did not do, in words for a person."""
 
 
+class Silent(AgentError):
+    """No answer came."""
+
+
 class Security(Protocol):
     """How messages of one agent are wrapped."""
 
@@ -48,7 +52,7 @@ class Agent:
         varbinds: int = 100,
     ) -> None:
         self.address = address
-        self.varbinds = varbinds
+        self.most = self.varbinds = varbinds
         self.answered = 0
         self.heard = False
         """It has answered a question, not only told who it is."""
@@ -76,7 +80,7 @@ class Agent:
         except BerError as why:
             raise AgentError(f"an answer that cannot be read: {why}") from why
         except NoAnswer as why:
-            raise AgentError(f"{why}{self._advice()}") from why
+            raise Silent(f"{why}{self._advice()}") from why
 
     async def get(self, names: Sequence[bytes]) -> list[Varbind]:
         """Exactly these instances, in pieces where the agent answers no more at once. Raises `AgentError`."""
@@ -120,7 +124,13 @@ class Agent:
     async def _step(self, out: dict[bytes, list[Varbind]], at: dict[bytes, bytes]) -> None:
         """One GETBULK: every column goes on from its own last name, for an answer may end anywhere."""
         columns = list(at)
-        answer = await self.ask(get_bulk(list(at.values()), max(1, self.varbinds // len(columns))))
+        try:
+            answer = await self.ask(get_bulk(list(at.values()), max(1, self.varbinds // len(columns))))
+        except Silent:
+            # Answers of many varbinds come in fragments, which some networks drop.
+            if self.heard and self.shrink():
+                return
+            raise
         if answer.status == TOO_BIG and self.shrink():
             return
         if answer.error is not None:

@@ -40,6 +40,8 @@ class Layout:
     wanted: list[Wanted] = field(default_factory=list)
     names: dict[bytes, bytes] = field(default_factory=dict)
     """ifName of every port as it was learned: an instance -> its bytes."""
+    known: int = 0
+    """Names that were read since the sweep began."""
     moved: bool = False
     """A port's name stands at another ifIndex now: nothing that was read since is of the port it seems."""
 
@@ -52,8 +54,9 @@ class Layout:
             self.grid.put(cell, None if isinstance(number, Absent | tuple) else number, stamp)
         elif (take := self.others.get(name)) is not None:
             take(value, stamp)
-        elif (known := self.names.get(name)) is not None and known != value:
-            self.moved = True
+        elif (known := self.names.get(name)) is not None:
+            self.known += 1
+            self.moved = self.moved or known != value
 
 
 def columns_to_learn(preset: Preset) -> tuple[bytes, ...]:

@@ -93,15 +93,16 @@ class Switch:
             return await self._whole(state)
 
     async def _whole(self, state: tuple[Value, Value]) -> Swept:
-        ts_us = self._now_us()
         layout = await self._known(state)
+        ts_us = self._now_us()
         slow = self._clock() - self._slow_s >= self.target.preset.every_s
         stamp = (ts_us * 1000, layout.grid.round)
         asked = [*self._plan(layout, slow=False), *(self._plan(layout, slow=True) if slow else ())]
         count, error = await self._read(layout, asked, stamp)
         if layout.moved:
             raise Moved
-        if not count:
+        if not count or (error is not None and layout.known < len(layout.names)):
+            # Without their names nothing tells whose counters these are.
             raise AgentError(error or "the agent answers with nothing")
         gone = _gone(layout, asked, stamp)
         if error is None:
@@ -110,7 +111,7 @@ class Switch:
         self._blank(layout, gone, stamp)
         links: list[Link] = []
         if slow and error is None:
-            links = await self._links(layout, ts_us)
+            links, error = await self._links(layout, ts_us)
             self._slow_s = self._clock()
         scrape = layout.grid.cut(self.target.name, ts_us, cluster=self._cluster)
         errors = {**scrape.errors, **self.agent.odd, **({} if error is None else {"sweep": error})}
@@ -130,6 +131,9 @@ class Switch:
         changed = (self._stale or state != self._state) and age_s >= LEARN_AGAIN_S
         if self.layout is None or changed or age_s >= FORGET_S:
             preset = self.target.preset
+            # What was few at once may have been one bad day; the walk finds out anew, and loses nothing by it.
+            self.agent.varbinds = self.agent.most
+            self.agent.odd.clear()
             tables = await self.agent.walk(columns_to_learn(preset))
             layout = learn(
                 tables,
@@ -155,6 +159,8 @@ class Switch:
         """All requests, a few at once. After one without an answer no other is sent: who hangs costs one time-out."""
         waiting = iter(asked)
         count, error = 0, None
+        layout.known = 0
+        self._broken.clear()
 
         async def work() -> None:
             nonlocal count, error
@@ -163,7 +169,6 @@ class Switch:
                     count += await self._ask(layout, one, stamp)
                 except AgentError as why:
                     error = error or str(why)
-                    # Answers of many varbinds come in fragments, which some networks drop.
                     self.agent.shrink()
                 if error is not None or layout.moved:
                     return
@@ -203,13 +208,16 @@ class Switch:
         for name in gone:
             if (cell := layout.cells[name]).stamp != stamp:
                 layout.grid.put(cell, None, stamp)
-        self._broken.clear()
 
-    async def _links(self, layout: Layout, ts_us: int) -> list[Link]:
+    async def _links(self, layout: Layout, ts_us: int) -> tuple[list[Link], str | None]:
+        """What changed. Where the neighbours cannot be read now, those that were told stand."""
         if not self.target.preset.neighbours:
-            return []
-        tables = await self.agent.walk((*neighbours.COLUMNS,))
-        return self._cables.changes(self.target.name, ts_us, self._cluster, heard(tables, layout))
+            return [], None
+        try:
+            tables = await self.agent.walk(neighbours.COLUMNS)
+        except AgentError as why:
+            return [], f"neighbours: {why}"
+        return self._cables.changes(self.target.name, ts_us, self._cluster, heard(tables, layout)), None
 
 
 def _gone(layout: Layout, asked: Iterable[Asked], stamp: tuple[int, int]) -> dict[bytes, Asked]:

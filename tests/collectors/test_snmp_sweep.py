@@ -133,6 +133,50 @@ def test_an_agent_that_answers_too_big_is_asked_for_less() -> None:
     assert all(None not in values for values in swept.scrape.columns.values())
 
 
+def test_where_large_answers_are_lost_less_is_asked_for_at_once() -> None:
+    swept = one(Served(switch(20), mangle=lambda answer: [answer] if len(answer) < 900 else []))
+    assert swept.error is None
+    assert all(None not in values for values in swept.scrape.columns.values())
+
+
+def test_counters_whose_ports_names_did_not_come_are_not_published() -> None:
+    async def body(line: Line) -> None:
+        await line.sweep()
+        begun = len(line.served.asked)
+        # The status is answered, the names are not, the first counters are.
+        line.served.silent = lambda n: n != begun and line.served.asked[n].count(b"\x02\x01\x1f\x01\x01\x01\x01") > 0
+        line.served.fill(switch(4, uptime=101_500))
+        with pytest.raises(AgentError, match="no answer"):
+            await line.sweep()
+
+    over(Served(switch(4)), body)
+
+
+def test_neighbours_that_cannot_be_read_now_stand_and_the_ports_are_published() -> None:
+    lldp = {
+        "1.0.8802.1.1.2.1.4.1.1.7.0.2.1": text("Ethernet9"),
+        "1.0.8802.1.1.2.1.4.1.1.9.0.2.1": text("spine1"),
+    }
+
+    async def body(line: Line) -> list[Swept]:
+        out = [await line.sweep()]
+        line.served.silent = lambda n: b"\x28\xc4\x62\x01" in line.served.asked[n]
+        line.served.fill(switch(4, uptime=107_500) | lldp)
+        out.append(await line.sweep(75.0))
+        line.served.silent = lambda n: False
+        line.served.fill(switch(4, uptime=115_000))
+        out.append(await line.sweep(75.0))
+        return out
+
+    first, second, third = over(Served(switch(4) | lldp), body)
+    assert [(link.port, link.far_device, link.far_port, link.up) for link in first.links] == [
+        ("Ethernet1", "spine1", "Ethernet9", True)
+    ]
+    assert second.links == [] and second.error is not None and second.error.startswith("neighbours: no answer")
+    assert by_port(second.scrape, "port_rx_bytes") == WHOLE
+    assert [(link.port, link.up) for link in third.links] == [("Ethernet1", False)]
+
+
 def test_a_lost_question_is_asked_again_in_the_same_bytes() -> None:
     served = Served(switch(4), silent=lambda n: n % 3 == 1)
     assert by_port(one(served).scrape, "port_rx_bytes") == WHOLE
