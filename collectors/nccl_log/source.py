@@ -44,19 +44,19 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
     After a restart the logs are read again from their start: who is who is told again, and nothing else.
     """
-    if not args.follow:
-        once(args, outlet)
-        return
     reading = _reading(args, outlet)
     while True:
         began_s, trouble = time.monotonic(), None
         try:
-            pieces = reading.read(to_end=False)
+            pieces = reading.read(to_end=not args.follow)
             while await asyncio.to_thread(next, pieces, None) is not None:
                 pass
         except SourceError as why:
             trouble = str(why)
-        reading.beat(began_s, reading.tell(time.time_ns() // 1000), args.interval, trouble)
+        ts_us = time.time_ns() // 1000 if args.follow else reading.written_us() or time.time_ns() // 1000
+        reading.beat(began_s, reading.tell(ts_us), args.interval, trouble)
+        if not args.follow:
+            return
         await asyncio.sleep(max(0.0, args.interval - (time.monotonic() - began_s)))
 
 

@@ -9,6 +9,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.topics import NCCL_WINDOWS
 from collectors.nccl_ras.answer import read_answer
 from collectors.nccl_ras.client import Address, RasError
+from collectors.nccl_ras.names import Names
 from collectors.nccl_ras.report import Report, ReportError
 from collectors.nccl_ras.target import Target
 from collectors.nccl_ras.window import windows
@@ -38,6 +39,7 @@ class Poller:
         cluster: str,
         collector: str,
         interval_s: float | None,
+        names: Names | None = None,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._target = target
@@ -46,6 +48,7 @@ class Poller:
         self._cluster = cluster
         self._collector = collector
         self._interval_s = interval_s
+        self._names = names
         self._now_us = now_us
 
     async def run(self) -> None:
@@ -72,6 +75,7 @@ class Poller:
                 troubles.append((address, str(why)))
                 self._outlet.reject(f"nccl-ras:{address}", raw, f"{address}: {why}")
                 continue
+            await self._name(report)
             messages, ranks, answered = self.publish(report, address.host), known(report), True
             break
         self._outlet.beat(
@@ -91,6 +95,14 @@ class Poller:
             )
         )
         return messages if answered else None
+
+    async def _name(self, report: Report) -> None:
+        if self._names is None:
+            return
+        ranks = [rank for comm in report.comms for rank in comm.ranks.values() if rank.host is not None]
+        await self._names.learn({rank.host for rank in ranks if rank.host is not None})
+        for rank in ranks:
+            rank.host = self._names.of(rank.host) if rank.host is not None else None
 
     def take(self, raw: bytes, node: str) -> int:
         """Publish one answer that came otherwise; the number of messages. Raises `ReportError`."""

@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--job", metavar="J", help="the job's id, where --address does not say it (default: the address)"
     )
+    parser.add_argument(
+        "--resolve", action="store_true", help="look up the names of the hosts that RAS knows by address only"
+    )
     parser.add_argument("--file", type=Path, metavar="F", help="with --once: a kept answer, text or JSON; - is stdin")
     parser.add_argument(
         "--timeout",
@@ -133,8 +136,10 @@ def read_file(args: argparse.Namespace, outlet: Outlet) -> int:
 
 def _pollers(args: argparse.Namespace, outlet: Outlet, interval_s: float | None) -> "list[Poller]":
     from collectors.contract.kafka import kafka_settings
+    from collectors.nccl_ras.names import Names
     from collectors.nccl_ras.poller import Poller
 
+    names = Names() if args.resolve else None
     if not args.address:
         raise SourceError("give --address JOB=HOST[:PORT], a host on which the job runs")
     return [
@@ -145,6 +150,7 @@ def _pollers(args: argparse.Namespace, outlet: Outlet, interval_s: float | None)
             cluster=kafka_settings().cluster,
             collector=_collector(args),
             interval_s=interval_s,
+            names=names,
         )
         for target in _targets(args.address, args.job)
     ]

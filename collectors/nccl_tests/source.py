@@ -1,6 +1,8 @@
 """`lockstep collect nccl-tests`: results of nccl-tests, from what it printed or from its `-J` report."""
 
 import argparse
+import socket
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,8 +49,32 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
-    """Publish the files once, then end: a benchmark is not followed."""
-    once(args, outlet)
+    """Publish the files once, with a beat each, then end: a benchmark is not followed."""
+    from collectors.contract.beat import Beat
+    from collectors.contract.kafka import kafka_settings
+
+    if not args.file:
+        raise SourceError("give --file F: what a benchmark printed, or its -J report")
+    for path in args.file:
+        began_s, messages, error = time.monotonic(), 0, None
+        try:
+            messages = read_file(path, args, outlet)
+        except SourceError as why:
+            error = str(why)
+        outlet.beat(
+            Beat(
+                cluster=kafka_settings().cluster,
+                ts_us=time.time_ns() // 1000,
+                collector=f"nccl-tests@{socket.gethostname()}",
+                source="nccl-tests",
+                target=str(path),
+                subject=args.job,
+                ok=error is None,
+                seconds=round(time.monotonic() - began_s, 6),
+                messages=messages,
+                error=error,
+            )
+        )
 
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:

@@ -151,6 +151,13 @@ def test_ranks_are_told_as_they_join(tmp_path: Path) -> None:
     assert [m.rank for w in outlet.of(NCCL_WINDOWS) for m in w.members] == [0, 1, 2, 3]
 
 
+def test_without_following_the_logs_are_served_once(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(line(0))
+    outlet = ListOutlet()
+    asyncio.run(source.serve(options("--dir", str(tmp_path), "--job", "j"), outlet))
+    assert [(beat.ok, beat.messages, beat.samples) for beat in outlet.beats] == [(True, 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -13,7 +13,9 @@ import pytest
 from collectors.contract.topics import NCCL_WINDOWS
 from collectors.nccl_ras import client, source
 from collectors.nccl_ras.client import Address, RasError
-from collectors.nccl_ras.target import targets
+from collectors.nccl_ras.names import Names, reverse
+from collectors.nccl_ras.poller import Poller
+from collectors.nccl_ras.target import Target, targets
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.ras_answers import LATE, answer
@@ -282,3 +284,38 @@ def test_a_whole_answer_of_many_ranks_comes_in_pieces(tmp_path: Path) -> None:
     source.once(options("--file", str(tmp_path / "a"), "--job", "j"), outlet)
     pieces = [window for window in outlet.of(NCCL_WINDOWS) if window.comm_size == 3000]
     assert [(len(piece.rank), len(piece.members)) for piece in pieces] == [(2000, 2000), (1000, 1000)]
+
+
+def test_addresses_get_names_once_and_a_slow_resolver_delays_nothing() -> None:
+    outlet, asked, gate = ListOutlet(), list[str](), threading.Event()
+
+    def lookup(address: str) -> str | None:
+        asked.append(address)
+        if address == "10.0.0.2":
+            gate.wait(10)
+            return "gpu-2"
+        return "gpu-1"
+
+    async def told(address: Address) -> bytes:
+        return answer()
+
+    async def story() -> None:
+        names = Names(lookup, within_s=0.05)
+        target = Target("j", (Address("h"),))
+        poller = Poller(target, outlet, told, cluster="c", collector="x", interval_s=None, names=names)
+        await poller.sweep()
+        gate.set()
+        await until(lambda: names.of("10.0.0.2") == "gpu-2")
+        await poller.sweep()
+        names.close()
+
+    asyncio.run(story())
+    first, _, second, _ = outlet.of(NCCL_WINDOWS)
+    assert [member.host for member in first.members[2:5]] == ["gpu-1", "gpu-1", "10.0.0.2"]
+    assert [member.host for member in second.members[2:5]] == ["gpu-1", "gpu-1", "gpu-2"]
+    assert sorted(asked) == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_names_of_this_host_come_from_the_resolver_and_nonsense_has_none() -> None:
+    assert reverse("127.0.0.1", own=lambda: "short") == "localhost"
+    assert [reverse(text) for text in ("", "x" * 300, "not an address", "1.2.3")] == [None] * 4

@@ -1,6 +1,7 @@
 """Results of nccl-tests: printed tables of every release, and reports."""
 
 import argparse
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,18 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
     outlet = ListOutlet()
     assert source.once(options("--file", str(tmp_path / "a.log"), "--file", str(tmp_path / "b.log")), outlet) == 1
     assert len(outlet.rejected) == 1
+
+
+def test_served_files_are_told_once_with_a_beat_each(tmp_path: Path) -> None:
+    (tmp_path / "b.log").write_text(NEW)
+    words = [word for name in ("a.log", "b.log") for word in ("--file", str(tmp_path / name))]
+    outlet = ListOutlet()
+    asyncio.run(source.serve(options(*words), outlet))
+    assert [(beat.ok, beat.messages, beat.error) for beat in outlet.beats] == [
+        (False, 0, f"{tmp_path}/a.log: No such file or directory"),
+        (True, 1, None),
+    ]
+    assert len(outlet.of(NCCL_WINDOWS)) == 1
 
 
 def test_check_says_what_a_file_has_and_lacks(tmp_path: Path) -> None:
