@@ -46,21 +46,21 @@ async def follow(path: Path, make: Callable[..., Intake], zone: tzinfo | None, i
     fresh, live, form = last is None, False, None
     if last is not None:
         intake = make(kept=msgspec.json.decode(last.kept, type=Kept))
-    began_s = beaten_s = time.monotonic()
+    began_s, beat_at_s = time.monotonic(), 0.0
     try:
         while True:
             trouble, found = None, []
             try:
                 if not path.exists():
                     trouble = f"no file {path}"
-                elif not path.is_file():
-                    raise SourceError(f"--file {path}: not a regular file, so it cannot be followed")
                 elif fresh:
                     since_us, walked = await asyncio.to_thread(since, path, intake.log, zone)
                     intake, fresh = make(since_us=since_us, walked=walked), False
                 found = await asyncio.to_thread(tail.read)
             except OSError as why:
                 trouble = f"{path}: {why.strerror}"
+            except SourceError as why:
+                trouble = str(why)
             now_us = time.time_ns() // 1000
             for i, line in enumerate(found):
                 intake.line(line.raw, now_us if live else None)
@@ -76,8 +76,8 @@ async def follow(path: Path, make: Callable[..., Intake], zone: tzinfo | None, i
             if found:
                 cursor.stage(Cursor(tail.position, msgspec.json.encode(intake.log.kept)))
             cursor.settle()
-            if time.monotonic() - beaten_s >= interval_s or beaten_s == began_s:
-                beaten_s = time.monotonic()
+            if time.monotonic() >= beat_at_s:
+                beat_at_s = time.monotonic() + interval_s
                 intake.beat(began_s, interval_s, trouble or _nothing(intake))
             began_s = time.monotonic()
             if not found:

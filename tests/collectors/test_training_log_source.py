@@ -173,6 +173,16 @@ def test_a_bar_without_line_ends_is_followed(tmp_path: Path) -> None:
     asyncio.run(while_following(args, outlet, story))
 
 
+def test_what_is_no_file_is_a_trouble_of_its_beats(tmp_path: Path) -> None:
+    outlet = ListOutlet()
+
+    async def story() -> None:
+        await until(lambda: bool(outlet.beats))
+
+    asyncio.run(while_following(options("--file", str(tmp_path), "--job", "j"), outlet, story))
+    assert outlet.beats[0].error == f"--file {tmp_path}: not a regular file; pipe it to `--file -`"
+
+
 def test_a_pipe_is_read_to_its_end() -> None:
     outlet = ListOutlet()
     intake = source._intake(options("--file", "-", "--job", "j"), outlet)
