@@ -38,6 +38,8 @@ def tail(numbers: Numbers) -> bytes:
 
 def unpack_tail(raw: bytes) -> Numbers:
     """Bytes of an index -> numbers. Raises `BerError`."""
+    if len(raw) <= MOST and raw.isascii():
+        return tuple(raw)  # every number fits seven bits
     out: list[int] = []
     number, begun = 0, False
     for byte in raw:

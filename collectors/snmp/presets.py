@@ -39,6 +39,13 @@ def presets(path: Path | None) -> dict[str, Preset]:
     return found if path is None else {**found, **_read(path)}
 
 
+def chosen(known: Mapping[str, Preset], name: str, where: str) -> Preset:
+    """The preset of that name. Raises `SourceError`."""
+    if name not in known:
+        raise SourceError(f"{where} {name}: no such preset; there are {', '.join(known)}")
+    return known[name]
+
+
 def _read(path: Path) -> dict[str, Preset]:
     document = read_toml(path)
     own = document.pop("objects", {})

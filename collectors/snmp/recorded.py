@@ -13,7 +13,7 @@ from collectors.fabric.series import Site
 from collectors.fabric.site import site_of
 from collectors.snmp.layout import all_columns, heard, learn
 from collectors.snmp.mib import SYS_NAME, UPTIME
-from collectors.snmp.presets import Preset, presets
+from collectors.snmp.presets import Preset, chosen, presets
 from collectors.snmp.tables import gathered, words
 from collectors.snmp.uptime import Uptime
 from collectors.snmp.value import Varbind
@@ -23,19 +23,27 @@ from collectors.source import Outlet, SourceError
 
 def replay(args: argparse.Namespace, outlet: Outlet) -> int:
     """One scrape a file, and its links. Returns the number of messages. Raises `SourceError`."""
-    known = presets(args.presets)
-    if args.preset not in known:
-        raise SourceError(f"--preset {args.preset}: no such preset; there are {', '.join(known)}")
-    return sum(_file(path, args, known[args.preset], outlet) for path in args.file)
+    count = 0
+    for path in args.file:
+        scrape, links, bad = read_file(path, args)
+        if bad:
+            text = "\n".join(line.text for line in bad)
+            outlet.reject(f"snmp:{path}", text.encode("utf-8", "surrogateescape"), why_bad(bad))
+        outlet.publish(FABRIC_SCRAPES, scrape)
+        for link in links:
+            outlet.publish(FABRIC_LINKS, link)
+        count += 1 + len(links)
+    return count
 
 
-def _file(path: Path, args: argparse.Namespace, preset: Preset, outlet: Outlet) -> int:
+def read_file(path: Path, args: argparse.Namespace) -> tuple[PortScrape, list[Link], list[BadLine]]:
+    """What a file says, and the lines that say nothing. Raises `SourceError` where there is no switch in it."""
+    preset = chosen(presets(args.presets), args.preset, "--preset")
     text, ts_us = _text(path)
     varbinds, bad = read_walk(text)
-    if bad:
-        outlet.reject(f"snmp:{path}", _lines(bad).encode("utf-8", "surrogateescape"), _why(bad))
     if not varbinds:
-        raise SourceError(f"{path}: no entry in it; write it with `snmpwalk -On -v2c -c COMMUNITY HOST .1`")
+        first = f"; {why_bad(bad)}" if bad else ""
+        raise SourceError(f"{path}: no entry in it{first}; write it with `snmpwalk -On -v2c -c COMMUNITY HOST .1`")
     scrape, links = read_walked(
         varbinds,
         preset,
@@ -47,10 +55,13 @@ def _file(path: Path, args: argparse.Namespace, preset: Preset, outlet: Outlet) 
     )
     if not scrape.ports:
         raise SourceError(f"{path}: {len(varbinds)} entries, and no port with a counter of preset {preset.name}")
-    outlet.publish(FABRIC_SCRAPES, scrape)
-    for link in links:
-        outlet.publish(FABRIC_LINKS, link)
-    return 1 + len(links)
+    return scrape, links, bad
+
+
+def why_bad(bad: list[BadLine]) -> str:
+    """The first line that could not be read, and how many."""
+    first = f"line {bad[0].line}: {bad[0].why}"
+    return first if len(bad) == 1 else f"{len(bad)} lines could not be read; {first}"
 
 
 def read_walked(
@@ -89,12 +100,3 @@ def _text(path: Path) -> tuple[str, int]:
         return path.read_bytes().decode("utf-8", "surrogateescape"), path.stat().st_mtime_ns // 1000
     except OSError as why:
         raise SourceError(f"{path}: {why.strerror}") from why
-
-
-def _lines(bad: list[BadLine]) -> str:
-    return "\n".join(line.text for line in bad)
-
-
-def _why(bad: list[BadLine]) -> str:
-    first = f"line {bad[0].line}: {bad[0].why}"
-    return first if len(bad) == 1 else f"{len(bad)} lines could not be read; {first}"

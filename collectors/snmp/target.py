@@ -9,7 +9,7 @@ from typing import Any
 from collectors.fabric.series import Site
 from collectors.fabric.site import lossless_priorities, site_of
 from collectors.snmp.login import LOGIN_KEYS, Login, login
-from collectors.snmp.presets import Preset, presets
+from collectors.snmp.presets import Preset, chosen, presets
 from collectors.source import SourceError
 from collectors.toml_file import only, read_toml
 
@@ -42,7 +42,7 @@ def targets(args: argparse.Namespace) -> list[Target]:
     known = presets(args.presets)
     given = {key: getattr(args, key) for key in LOGIN_KEYS}
     site = site_of(args.lossless, ())
-    preset = _preset(known, args.preset, "--preset")
+    preset = chosen(known, args.preset, "--preset")
     found: list[Target] = []
     if args.target:
         opened = login(given, "")
@@ -71,12 +71,6 @@ def _named(text: str, where: str) -> tuple[str, str, int]:
     if not host or not port.isdecimal() or not 0 < int(port) < 65536 or (sep and not name):
         raise SourceError(f"{where}: write [NAME=]HOST[:PORT], such as leaf1=10.0.0.1")
     return name or host, host, int(port)
-
-
-def _preset(known: Mapping[str, Preset], name: str, where: str) -> Preset:
-    if name not in known:
-        raise SourceError(f"{where} {name}: no such preset; there are {', '.join(known)}")
-    return known[name]
 
 
 def _read(
@@ -120,7 +114,7 @@ def _from_table(
         name=table.get("name", host_name),
         host=host,
         port=port,
-        preset=_preset(known, table["preset"], f"{where}: preset") if "preset" in table else preset,
+        preset=chosen(known, table["preset"], f"{where}: preset") if "preset" in table else preset,
         site=site,
         login=login({**base, **own}, f"{where}: "),
     )

@@ -1,5 +1,6 @@
 """The text of a walk: every type of value, the switch in it, and text that is cut off or none."""
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from collectors.contract.fabric import PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.snmp import oid
+from collectors.snmp.check import check
 from collectors.snmp.presets import presets
 from collectors.snmp.recorded import read_walked, replay
 from collectors.snmp.source import add_arguments
 from collectors.snmp.value import Absent
 from collectors.snmp.walk_text import read_walk
-from collectors.source import SourceError
+from collectors.source import Sight, SourceError
 from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.snmp_walks import SWITCH, VALUES
 
@@ -108,8 +110,6 @@ def test_a_line_that_cannot_be_read_is_told_with_its_number(line: str, why: str)
 
 
 def run(tmp_path: Path, text: str, *options: str) -> ListOutlet:
-    import argparse
-
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     path = tmp_path / "walk.txt"
@@ -143,3 +143,19 @@ def test_an_unknown_preset_and_a_file_that_is_not_there_are_named(tmp_path: Path
         run(tmp_path, SWITCH, "--preset", "nope")
     with pytest.raises(SourceError, match="nowhere"):
         run(tmp_path, SWITCH, "--file", str(tmp_path / "nowhere"))
+
+
+def looked(path: Path, *options: str) -> list[Sight]:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return list(check(parser.parse_args(["--file", str(path), *options])))
+
+
+def test_a_check_of_a_walk_says_what_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "walk"
+    path.write_text("garbage\n" + SWITCH)
+    sights = looked(path)
+    assert sights[0].ok and "2 neighbours" in sights[0].sees
+    assert {sight.lacks for sight in sights[1:]} == {"drops by queue or priority group", "PFC by priority", "1 lines"}
+    (nothing,) = looked(tmp_path / "nowhere")
+    assert not nothing.ok and "No such file" in nothing.advice
