@@ -36,7 +36,7 @@ def read_recorded(text: str, name: str) -> Iterator[Recorded]:
     for where, entry in _entries(text, name):
         try:
             yield _response(entry)
-        except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as why:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error) as why:
             raise RecordedError(f"{where}: neither a SubscribeResponse as JSON nor a gnmic event: {why!r}") from why
 
 

@@ -71,7 +71,7 @@ class Replies:
             self._reader.feed(chunk)
             while (reply := self._reader.gets()) is not _NOT_YET:
                 out.append(reply)
-        except (HiredisError, UnicodeDecodeError) as why:
+        except (HiredisError, TypeError, ValueError) as why:
             raise DatabaseError(f"no redis speaks there: {why}") from why
         return out
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from collectors.sonic.database import Database, DatabaseError, pack
 from collectors.sonic.names import MAPS, Owner, owners
-from collectors.sonic.plan import CONFIG, COUNTERS, FLEX, Hash
+from collectors.sonic.plan import CONFIG, COUNTERS, FLEX, Hash, text_of
 from collectors.sonic.refresh import GROUP_TABLE, GROUPS, Poll, poll
 
 Command = tuple[str | bytes | int, ...]
@@ -54,10 +54,10 @@ def read_learned(replies: Sequence[Any]) -> Learned:
     info, _, hostname, _, *rest = replies
     polls = {name: poll(_hash(reply)) for name, reply in zip(_GROUPS, rest[: len(_GROUPS)], strict=True)}
     maps = {name: _hash(reply) for name, reply in zip(MAPS, rest[len(_GROUPS) + 1 :], strict=True)}
-    found = _RUN_ID.search(_text(info))
+    found = _RUN_ID.search(text_of(info))
     return Learned(
         run_id=found[1] if found else "",
-        hostname=_text(hostname) or None,
+        hostname=text_of(hostname) or None,
         polls={name: told for name, told in polls.items() if told is not None},
         owned=owners(maps),
     )
@@ -75,16 +75,12 @@ async def field_names(database: Database, wanted: Sequence[Hash]) -> list[list[s
         places.append(len(commands))
         commands.append(("HKEYS", hash_.key))
     replies = await database.ask(pack(commands), len(commands))
-    return [[_text(name) for name in replies[place]] if isinstance(replies[place], list) else [] for place in places]
-
-
-def _text(raw: Any) -> str:
-    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else ""
+    return [[text_of(name) for name in replies[place]] if isinstance(replies[place], list) else [] for place in places]
 
 
 def _hash(reply: Any) -> dict[str, str]:
     """The flat list of HGETALL."""
     if not isinstance(reply, list):
         return {}
-    words = [_text(word) for word in reply]
+    words = [text_of(word) for word in reply]
     return dict(zip(words[::2], words[1::2], strict=False))

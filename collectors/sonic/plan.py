@@ -102,9 +102,10 @@ class Plan:
                     grid.complain(answer.hash.key, f"redis says {reply!r}")
             elif isinstance(reply, Exception):
                 raise DatabaseError(f"redis refuses: {reply}")
-            elif answer is not None and type(reply) is list and len(reply) == len(LLDP_FIELDS) and reply[0]:
-                far, port = (None if text is None else text.decode("utf-8", "replace") for text in reply)
-                taken.heard[answer] = (str(far), port or None)
+            elif answer is not None and type(reply) is list and len(reply) == len(LLDP_FIELDS):
+                far, port = map(text_of, reply)
+                if far:
+                    taken.heard[answer] = (far, port or None)
         return taken
 
 
@@ -155,6 +156,11 @@ def plan(
     return Plan(questions, ports)
 
 
+def text_of(raw: Any) -> str:
+    """What redis told, as text; a field that is no bytes is none."""
+    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else ""
+
+
 def _put(question: _Question, reply: list[Any], grid: Grid, stamp: tuple[int, int], taken: Taken) -> None:
     present = len(reply)
     for cell, raw in zip(question.cells, reply, strict=True):
@@ -165,10 +171,10 @@ def _put(question: _Question, reply: list[Any], grid: Grid, stamp: tuple[int, in
             try:
                 cell.value = int(raw)
                 cell.stamp = stamp
-            except ValueError:
-                grid.put(cell, raw.decode("utf-8", "replace"), stamp)
+            except (ValueError, TypeError):
+                grid.put(cell, text_of(raw), stamp)
         else:
-            grid.put(cell, raw.decode("utf-8", "replace"), stamp)
+            grid.put(cell, text_of(raw), stamp)
     taken.samples += present
     if not present and question.hash.vital:
         taken.gone += 1
