@@ -3,7 +3,9 @@
 A callback hears of moments, not of spans: what lies between two of them is named here, once for all frameworks.
 """
 
+import contextlib
 import functools
+import importlib
 import os
 import sys
 import time
@@ -139,3 +141,17 @@ def hook_last_gradient(model: Any, run: Run) -> Any:
     first = next((parameter for parameter in model.parameters() if parameter.requires_grad), None)
     register = getattr(first, "register_post_accumulate_grad_hook", None)  # since torch 2.1
     return None if register is None else register(lambda _: run.waits())
+
+
+@functools.cache
+def callback_class(hooks: type, *bases: str) -> type:
+    """The hooks as a class of their framework's: the first of `bases` (`package.Class`) whose package is installed.
+
+    Raises `ImportError` where none is.
+    """
+    for base in bases:
+        package, _, name = base.rpartition(".")
+        with contextlib.suppress(ModuleNotFoundError):
+            kind = getattr(importlib.import_module(package), name)
+            return type("StepCallback", (hooks, kind), {"__module__": hooks.__module__, "__doc__": hooks.__doc__})
+    raise ImportError(f"StepCallback needs {' or '.join(base.partition('.')[0] for base in bases)}")

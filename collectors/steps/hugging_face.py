@@ -6,13 +6,11 @@ Transformers is imported when `StepCallback` is first asked for.
 # The hooks take what the framework gives them.
 # ruff: noqa: ARG002
 
-import importlib
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from collectors.steps.client import Run
-from collectors.steps.client_loop import Loop, gather, gpu, hook_last_gradient, many_nodes, quiet
+from collectors.steps.client_loop import Loop, callback_class, gather, gpu, hook_last_gradient, many_nodes, quiet
 
 
 class Hooks:
@@ -130,17 +128,8 @@ def shape(model: Any, args: Any) -> Mapping[str, Any] | None:
     }
 
 
-def callback_base() -> Any:
-    """Transformers' `TrainerCallback`. Raises `ImportError` where transformers is not installed."""
-    return importlib.import_module("transformers").TrainerCallback
-
-
-@cache
-def _callback() -> type:
-    return type("StepCallback", (Hooks, callback_base()), {"__module__": __name__, "__doc__": Hooks.__doc__})
-
-
 def __getattr__(name: str) -> Any:
+    """`StepCallback`: a class that can only be made where the framework is. Raises `ImportError` elsewhere."""
     if name == "StepCallback":
-        return _callback()
+        return callback_class(Hooks, "transformers.TrainerCallback")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

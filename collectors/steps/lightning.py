@@ -6,14 +6,12 @@ Lightning is imported when `StepCallback` is first asked for, under either of it
 # The hooks take what the framework gives them.
 # ruff: noqa: ARG002
 
-import importlib
 import time
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from collectors.steps.client import Run
-from collectors.steps.client_loop import Loop, gather, gpu, hook_last_gradient, quiet
+from collectors.steps.client_loop import Loop, callback_class, gather, gpu, hook_last_gradient, quiet
 
 _APART = ("SingleDevice", "DDP")
 """Strategies whose ranks wait for one another only in the backward pass, where a hook finds it."""
@@ -152,20 +150,8 @@ class Hooks:
         self._undo.append(lambda: trainer.__dict__.pop("save_checkpoint", None))
 
 
-def callback_base() -> Any:
-    """Lightning's `Callback`. Raises `ImportError` where Lightning is not installed."""
-    try:
-        return importlib.import_module("lightning.pytorch.callbacks").Callback
-    except ModuleNotFoundError:
-        return importlib.import_module("pytorch_lightning.callbacks").Callback
-
-
-@cache
-def _callback() -> type:
-    return type("StepCallback", (Hooks, callback_base()), {"__module__": __name__, "__doc__": Hooks.__doc__})
-
-
 def __getattr__(name: str) -> Any:
+    """`StepCallback`: a class that can only be made where the framework is. Raises `ImportError` elsewhere."""
     if name == "StepCallback":
-        return _callback()
+        return callback_class(Hooks, "lightning.pytorch.callbacks.Callback", "pytorch_lightning.callbacks.Callback")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
