@@ -86,7 +86,8 @@ class Sweep:
                 self._subject = scrape.node
             if parsed.bad:
                 self._reject(result, parsed)
-        self._beat(time.perf_counter() - began_s, parsed, error)
+        size = 0 if isinstance(result, OSError) else len(result)
+        self._beat(time.perf_counter() - began_s, parsed, size, error)
         if self._ended is not None:
             self._ended(len(parsed.scrapes))
 
@@ -97,7 +98,7 @@ class Sweep:
         text = _lines(bad).encode() if parsed.samples else page
         self._outlet.reject(f"dcgm:{self._target.name}", text, why if len(bad) > 1 else bad[0].why)
 
-    def _beat(self, seconds: float, parsed: Parsed, error: str | None) -> None:
+    def _beat(self, seconds: float, parsed: Parsed, size: int, error: str | None) -> None:
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -110,6 +111,7 @@ class Sweep:
                 seconds=seconds,
                 messages=len(parsed.scrapes),
                 samples=parsed.samples,
+                bytes=size,
                 interval_s=self._interval_s,
                 error=error,
             )

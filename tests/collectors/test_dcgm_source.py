@@ -32,10 +32,10 @@ def test_once_reads_what_there_is_and_says_what_there_is_not(tmp_path: Path) -> 
     outlet = ListOutlet()
     assert source.once(options("--target", str(page), "--target", "127.0.0.1:1"), outlet) == 1
     assert [scrape.node for scrape in outlet.of(GPU_SCRAPES)] == ["node-a"]
-    found = {beat.target: (beat.ok, beat.samples, beat.subject, beat.error) for beat in outlet.beats}
+    found = {beat.target: (beat.ok, beat.samples, beat.bytes, beat.subject, beat.error) for beat in outlet.beats}
     assert found == {
-        str(page): (True, 1, "node-a", None),
-        "http://127.0.0.1:1/metrics": (False, 0, None, "Connection refused"),
+        str(page): (True, 1, len(PAGE), "node-a", None),
+        "http://127.0.0.1:1/metrics": (False, 0, 0, None, "Connection refused"),
     }
 
 

@@ -126,7 +126,7 @@ def test_pages_reach_kafka_and_a_terminated_collector_leaves_nothing_behind(tmp_
         assert rejected[0].raw == b"<html>"
         assert 1 + sum(1 + bad.unreported for bad in rejected[1:]) == sum(not beat.ok for beat in beats)
         assert 'lockstep_collect_sweeps_total{result="ok",source="dcgm"}' in metrics
-        assert "lockstep_collect_lost_total 0.0" in metrics
+        assert 'lockstep_collect_lost_total{topic="gpu.scrapes.v1"} 0.0' in metrics
 
 
 def test_a_collector_killed_in_an_outage_loses_at_most_the_last_second(tmp_path: Path) -> None:
