@@ -9,6 +9,9 @@ from collectors.nccl_log.line import InitComplete
 MOST_MEMBERS = 1 << 20
 """Kept at a time: 16,384 ranks in 64 communicators each."""
 
+Process = tuple[str, int, int]
+"""Host, pid and CUDA's index: what is one rank."""
+
 
 class Membership:
     """What one job's log has said so far of its communicators."""
@@ -17,17 +20,28 @@ class Membership:
         self._cluster = cluster
         self._job = job
         self._comms: dict[str, dict[int, InitComplete]] = {}
+        self._in: dict[Process, set[str]] = {}
+        """Process -> the communicators that it is in."""
+        self._on: dict[tuple[str, str], Process] = {}
+        """Host and GPU -> who uses it."""
         self._fresh: dict[str, list[InitComplete]] = {}
         self._members = 0
+        self._unnamed_size = 0
+        """Of the largest communicator that was split off: its line does not say which it is."""
         self._placed: str | None = None
-        self.unnamed = 0
-        """Lines whose communicator has no name of its own, for it was split off."""
         self.dropped = 0
 
     def add(self, line: InitComplete) -> None:
-        """One more rank. A rank that is told again, by a restarted process, replaces what was told."""
+        """One more rank. A process on a GPU that another one used ends what that one was part of: a new attempt."""
+        process = (line.host, line.pid, line.gpu)
+        gpu = (line.host, line.pci or f"cuda {line.gpu}")
+        before = self._on.setdefault(gpu, process)
+        if before != process:
+            for comm in self._in.get(before, set()).copy():
+                self._forget(comm)
+            self._on[gpu] = process
         if line.comm is None:
-            self.unnamed += 1
+            self._unnamed_size = max(self._unnamed_size, line.size)
             return
         ranks = self._comms.setdefault(line.comm, {})
         if ranks.get(line.rank) == line:
@@ -38,6 +52,7 @@ class Membership:
                 return
             self._members += 1
         ranks[line.rank] = line
+        self._in.setdefault(process, set()).add(line.comm)
         self._fresh.setdefault(line.comm, []).append(line)
 
     def news(self, ts_us: int) -> Iterator[CollectiveWindow]:
@@ -61,13 +76,37 @@ class Membership:
                 )
             )
 
-    def placement(self, ts_us: int) -> JobEvent | None:
-        """Where the job's ranks are, once all of its largest communicator are known: that is the whole job.
+    def sizes(self) -> dict[str, int]:
+        """Ranks of each communicator, as its lines say."""
+        return {comm: _size(ranks) for comm, ranks in self._comms.items() if ranks}
 
-        None while one is missing, or where it was told before. With a log of one node of many it never comes.
+    def lacks(self) -> str:
+        """Why the job cannot be placed from what was told; empty: it can.
+
+        A communicator's ranks are the job's only where it is all of the job: no line tells which one that is. It is
+        the one that has every process that was seen, and none is seen in part only, or this log is of a part.
         """
-        sizes, whole = self.sizes(), self._largest()
-        if whole is None or whole == self._placed or len(self._comms[whole]) < sizes[whole]:
+        sizes = self.sizes()
+        if not sizes:
+            return "a communicator by name"
+        partial = {comm: size - len(self._comms[comm]) for comm, size in sizes.items() if size > len(self._comms[comm])}
+        if partial:
+            comm = max(partial, key=lambda one: partial[one])
+            more = f", and ranks of {len(partial) - 1} others" if len(partial) > 1 else ""
+            return f"{partial[comm]} ranks of communicator {comm}{more}"
+        if self._unnamed_size > len(self._in):
+            return f"a communicator of {self._unnamed_size} ranks by name, {len(self._in)} processes are known"
+        if max(sizes.values()) < len(self._in):
+            return f"a communicator of all {len(self._in)} processes: the largest has {max(sizes.values())}"
+        return ""
+
+    def placement(self, ts_us: int) -> JobEvent | None:
+        """Where the job's ranks are, once nothing lacks; None before, and where it was told."""
+        if self.lacks():
+            return None
+        sizes = self.sizes()
+        whole = max(reversed(sizes), key=lambda comm: sizes[comm])
+        if whole == self._placed:
             return None
         self._placed = whole
         ranks = self._comms[whole]
@@ -81,25 +120,22 @@ class Membership:
             placement=[Placement(rank=n, node=ranks[n].host, gpu_index=ranks[n].nvml) for n in sorted(ranks)],
         )
 
-    def sizes(self) -> dict[str, int]:
-        """Ranks of each communicator, as its lines say."""
-        return {comm: self._size(comm) for comm in self._comms}
-
-    def missing(self) -> int:
-        """Ranks of the largest communicator that have not been told."""
-        sizes, whole = self.sizes(), self._largest()
-        return sizes[whole] - len(self._comms[whole]) if whole is not None else 0
-
-    def _largest(self) -> str | None:
-        """Of several as large, the last that began: a job that was started again makes its communicators anew."""
-        return max(reversed(self._comms), key=self._size, default=None)
-
-    def _size(self, comm: str) -> int:
-        return next(iter(self._comms[comm].values())).size
+    def _forget(self, comm: str) -> None:
+        for line in self._comms.pop(comm, {}).values():
+            self._members -= 1
+            process = (line.host, line.pid, line.gpu)
+            comms = self._in.get(process, set())
+            comms.discard(comm)
+            if not comms:
+                self._in.pop(process, None)
 
     def _nodes(self, comm: str) -> int | None:
-        ranks = self._comms[comm]
-        return len({line.host for line in ranks.values()}) if len(ranks) == self._size(comm) else None
+        ranks = self._comms.get(comm, {})
+        return len({line.host for line in ranks.values()}) if ranks and len(ranks) == _size(ranks) else None
+
+
+def _size(ranks: dict[int, InitComplete]) -> int:
+    return next(iter(ranks.values())).size
 
 
 def _member(line: InitComplete) -> CommMember:

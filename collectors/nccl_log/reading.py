@@ -41,13 +41,14 @@ class Reading:
         if troubles:
             raise SourceError("; ".join(troubles[:3]))
 
-    def tell(self, ts_us: int) -> int:
-        """Publish what is new; the number of messages."""
+    def tell(self, ts_us: int, *, settled: bool) -> int:
+        """Publish what is new; the number of messages. A placement waits until nobody has joined for a sweep, or
+        `settled` says that nobody will: ranks join one after another, and communicators too."""
         count = 0
         for window in self.membership.news(ts_us):
             self._outlet.publish(NCCL_WINDOWS, window)
             count += 1
-        placed = self.membership.placement(ts_us)
+        placed = self.membership.placement(ts_us) if settled or not count else None
         if placed is not None:
             self._outlet.publish(JOB_PLACEMENTS, placed)
             count += 1

@@ -36,7 +36,7 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
             raise SourceError(f"--file {name}: no such file")
     for _ in reading.read(to_end=True):
         pass
-    return reading.tell(reading.written_us() or time.time_ns() // 1000)
+    return reading.tell(reading.written_us() or time.time_ns() // 1000, settled=True)
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
@@ -54,7 +54,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
         except SourceError as why:
             trouble = str(why)
         ts_us = time.time_ns() // 1000 if args.follow else reading.written_us() or time.time_ns() // 1000
-        reading.beat(began_s, reading.tell(ts_us), args.interval, trouble)
+        reading.beat(began_s, reading.tell(ts_us, settled=not args.follow), args.interval, trouble)
         if not args.follow:
             return
         await asyncio.sleep(max(0.0, args.interval - (time.monotonic() - began_s)))
@@ -72,21 +72,20 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     except SourceError as why:
         yield Sight(target=where, ok=False, sees="nothing", advice=str(why))
         return
-    comms = len(reading.membership.sizes())
-    missing = reading.membership.missing()
+    comms, lacks = len(reading.membership.sizes()), reading.membership.lacks()
     yield Sight(
         target=where,
-        ok=comms > 0 and missing == 0,
+        ok=not lacks,
         sees=f"{reading.lines} ranks that joined, {comms} communicators by name",
-        lacks=f"{missing} ranks of the largest communicator" if missing else "",
-        advice=_advice(comms, missing),
+        lacks=lacks,
+        advice=_advice(comms) if lacks else "",
     )
 
 
-def _advice(comms: int, missing: int) -> str:
+def _advice(comms: int) -> str:
     if not comms:
         return "set NCCL_DEBUG=INFO (and NCCL_DEBUG_FILE=D/%h.%p for files of their own) in the job"
-    return "give the logs of all nodes, or the one to which all ranks write" if missing else ""
+    return "give the logs of all nodes, or the one to which all ranks write: the job is not placed from a part"
 
 
 def _reading(args: argparse.Namespace, outlet: Outlet) -> "Reading":

@@ -10,6 +10,7 @@ import pytest
 from collectors.contract.topics import JOB_PLACEMENTS, NCCL_WINDOWS
 from collectors.nccl_log import source
 from collectors.nccl_log.line import InitComplete, pci_of, read_line
+from collectors.nccl_log.membership import Membership
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
 
@@ -110,12 +111,43 @@ def test_a_log_of_half_the_job_places_nothing(tmp_path: Path) -> None:
     assert [m.rank for w in outlet.of(NCCL_WINDOWS) for m in w.members] == [0, 1]
     assert outlet.of(JOB_PLACEMENTS) == []
     [sight] = source.check(options("--dir", str(tmp_path), "--job", "j"))
-    assert (sight.ok, sight.lacks) == (False, "2 ranks of the largest communicator")
+    assert (sight.ok, sight.lacks) == (False, "2 ranks of communicator 00adcb40d61cc1bc")
+
+
+def lacks(*lines: str) -> str:
+    membership = Membership(cluster="c", job="j")
+    for text in lines:
+        found = read_line(text)
+        assert found is not None
+        membership.add(found)
+    placed = membership.placement(1)
+    assert (placed is None) == bool(membership.lacks())
+    return membership.lacks()
+
+
+def test_groups_of_a_job_are_not_the_job() -> None:
+    """Two tensor-parallel pairs whose job has no communicator of all four."""
+    first, second = (
+        [line(n, 2, "a1") for n in (0, 1)],
+        [line(n, 2, "b2").replace("gpu-1:40", "gpu-7:50") for n in (0, 1)],
+    )
+    assert lacks(*first) == ""
+    assert lacks(*first, *second) == "a communicator of all 4 processes: the largest has 2"
+
+
+def test_a_node_whose_groups_reach_beyond_it_is_not_the_job() -> None:
+    pair = [line(n, 2, "a1") for n in (0, 1)]
+    assert lacks(*pair, line(0, 8, "c3")) == "7 ranks of communicator 00000000000000c3"
+    assert lacks(*pair, line(0, 8, "c3"), line(1, 2, "d4")) == (
+        "7 ranks of communicator 00000000000000c3, and ranks of 1 others"
+    )
+    split = line(0, 8, None)
+    assert lacks(*pair, split) == "a communicator of 8 ranks by name, 2 processes are known"
 
 
 def test_a_job_that_starts_again_is_placed_again(tmp_path: Path) -> None:
     first = [line(n) for n in range(4)]
-    again = [line(n, comm="2").replace("gpu-2", "gpu-9") for n in range(4)]
+    again = [line(n, comm="2").replace("gpu-2", "gpu-9").replace(":40", ":50") for n in range(4)]
     (tmp_path / "log").write_text("\n".join([*first, *again]) + "\n")
     outlet = ListOutlet()
     source.once(options("--file", str(tmp_path / "log"), "--job", "j"), outlet)
