@@ -8,6 +8,7 @@ from itertools import pairwise
 from collectors.source import SourceError
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d|w)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
@@ -21,10 +22,8 @@ def read_time(option: str, text: str, now_s: float) -> float:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return now_s - float(ago[1]) * _SECONDS[ago[2]]
-    try:
+    if _NUMBER.fullmatch(text):
         return float(text)
-    except ValueError:
-        pass
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
