@@ -1,6 +1,7 @@
 """The real net-snmp agent, read over v2c and v3, killed and started again."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from collectors.contract.topics import FABRIC_SCRAPES
 from collectors.snmp.check import check
 from collectors.snmp.mib import UPTIME
 from collectors.snmp.service import Service
+from collectors.snmp.settings import SnmpSettings, snmp_settings
 from collectors.snmp.source import add_arguments
 from collectors.snmp.target import targets
 from collectors.snmp.walk_text import read_walk
@@ -94,6 +96,14 @@ def snmpd(folder: Path) -> Iterator[Snmpd]:
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snmpd]:
     with snmpd(tmp_path_factory.mktemp("snmpd")) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this desk's environment holds opens nothing here."""
+    for setting in dataclasses.fields(SnmpSettings):
+        monkeypatch.delenv(setting.metadata["env"], raising=False)
+    snmp_settings.cache_clear()
 
 
 def options(agent: Snmpd, *more: str) -> Namespace:
