@@ -26,6 +26,8 @@ class Gpu(Struct, frozen=True, kw_only=True):
     hpc_job: str | None = None
     pod_uid: str | None = None
     """Of the user's pod, where only that is told: by the control group of its processes."""
+    mig_uuid: str | None = None
+    """Of the MIG device itself (`MIG-...`), as CUDA and Kubernetes name it."""
 
 
 class Entities(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from collectors.contract.gpu import Gpu
 from collectors.dcgm.labels import pci_of
 from collectors.dcgm_engine.bindings import Bindings
@@ -14,7 +16,7 @@ from collectors.dcgm_engine.watched import Watch
 
 LIVE = 1
 """DCGM_FV_FLAG_LIVE_DATA"""
-NAME = 50
+NAME, UUID = 50, 54
 GONE = {2: "DCGM does not support it", 3: "DCGM cannot reach it", 4: "lost", 6: "disabled", 7: "detached"}
 """dcgmGpuStatus: what is no GPU at work (DcgmEntityStatus, dcgm_structs.h)."""
 LOST = 4
@@ -176,8 +178,11 @@ def _gpus(dcgm: Bindings, handle: Any, node: str) -> tuple[dict[Entity, Gpu], st
     for entity, (parent, instance, slices) in found.items():
         gpu = out.get(parent)
         if gpu is not None:
-            mig = f"{names.get(entity) or f'{slices}g'}/{instance}"
-            out[entity] = Gpu(uuid=gpu.uuid, index=gpu.index, model=gpu.model, pci=gpu.pci, mig=mig)
+            profile = names.get((entity, NAME), "").rpartition("MIG ")[2] or f"{slices}g"
+            uuid = names.get((entity, UUID), "")
+            # An engine that knows no UUID of instances gives the GPU's.
+            mig_uuid = uuid if uuid.startswith("MIG-") else None
+            out[entity] = replace(gpu, mig=f"{profile}/{instance}", mig_uuid=mig_uuid)
     # Instances after their GPU.
     order = sorted(out, key=lambda entity: (out[entity].index or 0, entity))
     return {entity: out[entity] for entity in order}, driver
@@ -202,8 +207,8 @@ def instances_of(hierarchy: Any) -> dict[Entity, tuple[Entity, int, int]]:
     return out
 
 
-def _names(dcgm: Bindings, handle: Any, entities: Sequence[Entity]) -> Mapping[Entity, str]:
-    """Profiles of instances, `1g.10gb`; none where DCGM does not tell."""
+def _names(dcgm: Bindings, handle: Any, entities: Sequence[Entity]) -> Mapping[tuple[Entity, int], str]:
+    """Name (`... MIG 1g.10gb`) and UUID of instances; what DCGM does not tell is absent."""
     if not entities:
         return {}
     pairs = []
@@ -212,14 +217,14 @@ def _names(dcgm: Bindings, handle: Any, entities: Sequence[Entity]) -> Mapping[E
         pair.entityGroupId, pair.entityId = group, number
         pairs.append(pair)
     try:
-        values = dcgm.agent.dcgmEntitiesGetLatestValues(handle, pairs, [NAME], LIVE)
+        values = dcgm.agent.dcgmEntitiesGetLatestValues(handle, pairs, [NAME, UUID], LIVE)
     except dcgm.structs.DCGMError:
         return {}
-    out: dict[Entity, str] = {}
+    out: dict[tuple[Entity, int], str] = {}
     for value in values:
         text = _text(value.value.str)
         if value.status == 0 and text and not text.startswith("<<<"):
-            out[int(value.entityGroupId), int(value.entityId)] = text.rpartition("MIG ")[2]
+            out[(int(value.entityGroupId), int(value.entityId)), int(value.fieldId)] = text
     return out
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collectors.attribution.options import add_holders
 from collectors.source import Outlet, Sight, SourceError
 from collectors.sources import seconds
 
 if TYPE_CHECKING:
     from collectors.dcgm_engine.reader import DcgmReader
     from collectors.dcgm_engine.session import Where
+    from collectors.gpu.sweep import AskHolders, Names
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -50,13 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tell no XIDs: the source `kernel` runs on this node too, and its lines say more",
     )
+    add_holders(parser)
 
 
 def once(args: argparse.Namespace, outlet: Outlet) -> int:
     """Start or connect, and read every field once."""
     from collectors.gpu import serving
 
-    return serving.once(_reader(args), outlet, serving.names_of(args, "dcgm-engine", _node(args)), args.timeout)
+    names = serving.names_of(args, "dcgm-engine", _node(args))
+    return serving.once(_reader(args), outlet, names, args.timeout, _holders(args, outlet, names, None))
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
@@ -64,7 +68,8 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     from collectors.gpu import serving
 
     names = serving.names_of(args, "dcgm-engine", _node(args))
-    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval)
+    holders = _holders(args, outlet, names, args.interval)
+    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval, holders=holders)
 
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:
@@ -105,6 +110,23 @@ def _reader(args: argparse.Namespace) -> "DcgmReader":
     )
 
 
+def _holders(args: argparse.Namespace, outlet: Outlet, names: "Names", interval_s: float | None) -> "AskHolders":
+    """Raises `SourceError` where the engine is another host's: its kubelet and its files are not here."""
+    from collectors.attribution.serving import holders_of
+
+    _refuse_far_holders(args)
+    return holders_of(args, outlet, names, interval_s)
+
+
+def _refuse_far_holders(args: argparse.Namespace) -> None:
+    asked = args.pod_resources is not None or args.hpc_job_dir is not None
+    if asked and args.address is not None and not args.address.startswith("unix:") and _host(args.address) not in LOCAL:
+        raise SourceError(
+            f"--address {args.address}: --pod-resources and --hpc-job-dir read this host, and those GPUs are another's;"
+            " run the source there, or leave them out"
+        )
+
+
 def _where(address: str | None) -> "Where":
     from collectors.dcgm_engine.session import Where
 
@@ -127,6 +149,10 @@ def _node(args: argparse.Namespace) -> str:
 
     if args.node or args.address is None or args.address.startswith("unix:"):
         return this_node(args.node)
-    host = args.address.rpartition(":")[0].strip("[]") if ":" in args.address.rpartition("]")[2] else args.address
-    host = host.strip("[]")
+    host = _host(args.address)
     return this_node() if host in LOCAL else host
+
+
+def _host(address: str) -> str:
+    host = address.rpartition(":")[0] if ":" in address.rpartition("]")[2] else address
+    return host.strip("[]")

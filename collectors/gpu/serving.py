@@ -8,7 +8,7 @@ import time
 from collectors.contract.kafka import kafka_settings
 from collectors.gpu.faults import Listener
 from collectors.gpu.reading import GpuReader
-from collectors.gpu.sweep import GpuSweep, Names
+from collectors.gpu.sweep import AskHolders, GpuSweep, Names, nobody
 from collectors.settings import this_node
 from collectors.source import Outlet, SourceError
 
@@ -27,11 +27,11 @@ def names_of(args: argparse.Namespace, source: str, node: str | None = None) -> 
     )
 
 
-def once(reader: GpuReader, outlet: Outlet, names: Names, timeout_s: float) -> int:
+def once(reader: GpuReader, outlet: Outlet, names: Names, timeout_s: float, holders: AskHolders = nobody) -> int:
     """One sweep, after one that is only there to compare with. Raises `SourceError`."""
 
     async def read() -> int:
-        sweep = GpuSweep(reader, outlet, names, timeout_s=timeout_s, interval_s=None)
+        sweep = GpuSweep(reader, outlet, names, timeout_s=timeout_s, interval_s=None, holders=holders)
         why = await sweep.prime()
         if why is not None:
             raise SourceError(why)
@@ -43,7 +43,15 @@ def once(reader: GpuReader, outlet: Outlet, names: Names, timeout_s: float) -> i
     return asyncio.run(read())
 
 
-async def serve(reader: GpuReader, outlet: Outlet, names: Names, *, timeout_s: float, interval_s: float) -> None:
+async def serve(
+    reader: GpuReader,
+    outlet: Outlet,
+    names: Names,
+    *,
+    timeout_s: float,
+    interval_s: float,
+    holders: AskHolders = nobody,
+) -> None:
     """Sweep each interval, on the interval's grid; faults are told as they come."""
     listener: Listener | None = None
     sweep = GpuSweep(
@@ -53,6 +61,7 @@ async def serve(reader: GpuReader, outlet: Outlet, names: Names, *, timeout_s: f
         timeout_s=timeout_s,
         interval_s=interval_s,
         deaf=lambda: None if listener is None else listener.trouble,
+        holders=holders,
     )
     due_s = time.monotonic()
     try:

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from collectors.contract.beat import Beat
 from collectors.contract.gpu import Gpu
@@ -17,6 +18,15 @@ from collectors.source import Outlet
 LOOK_AGAIN_S = 300.0
 """A GPU that is lost may come back after a reset; only a new session would see it."""
 Parts = Mapping[str, Part]
+Held = Callable[[Gpu], Gpu]
+"""Gives a GPU its holders."""
+AskHolders = Callable[[], Coroutine[Any, Any, Held]]
+"""Ends by itself, in time for the sweep, and raises nothing."""
+
+
+async def nobody() -> Held:
+    """Nothing is told of holders beside what the reader itself found."""
+    return lambda gpu: gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +81,7 @@ class GpuSweep:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         clock_s: Callable[[], float] = time.monotonic,
         deaf: Callable[[], str | None] = lambda: None,
+        holders: AskHolders = nobody,
     ) -> None:
         """`deaf`: why the driver's own events are not heard, None where they are."""
         self._reader = reader
@@ -82,6 +93,7 @@ class GpuSweep:
         self._now_us = now_us
         self._clock_s = clock_s
         self._deaf = deaf
+        self._holders = holders
         self._opening: tuple[asyncio.Future[Parts], float] | None = None
         self._parts: Parts | None = None
         self._opened_s = 0.0
@@ -99,13 +111,18 @@ class GpuSweep:
         """One sweep; the number of messages. What goes wrong is in the beat, never raised."""
         began_s, ts_us = self._clock_s(), self._now_us()
         found = _Found()
-        why = await self._be_open()
-        if why is None:
-            await self._ask_all(ts_us, found)
-            why = "; ".join(found.whys) or None
+        holders = asyncio.ensure_future(self._holders())
+        try:
+            why = await self._be_open()
+            if why is None:
+                await self._ask_all(ts_us, found)
+                why = "; ".join(found.whys) or None
+            held = await holders
+        finally:
+            holders.cancel()
         messages = samples = 0
         for moment_us, rows in sorted(found.moments.items()):
-            self._publish(moment_us, rows, found.labels)
+            self._publish(moment_us, [replace(row, gpu=held(row.gpu)) for row in rows], found.labels)
             messages += 1
             samples += sum(value is not None for row in rows for value in row.values.values())
         if found.moments:

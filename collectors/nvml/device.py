@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from collectors.contract.gpu import Gpu
 from collectors.dcgm.labels import pci_of
 from collectors.gpu.reading import Reading, Row
@@ -140,8 +142,14 @@ class Device:
     def _instance(self, handle: Handle, gi: int, name: str) -> Instance:
         before = self.instances.pop(name, None)
         gpm = before.gpm if before is not None else Gpm(self.nvml, self.handle, gi)
-        gpu = Gpu(uuid=self.gpu.uuid, index=self.gpu.index, model=self.gpu.model, pci=self.gpu.pci, mig=name)
+        gpu = replace(self.gpu, mig=name, mig_uuid=self._uuid(handle))
         return Instance(gpu, handle, Interview(self.nvml, handle, self.branch, MEMORY, (), links=False), gpm)
+
+    def _uuid(self, handle: Handle) -> str | None:
+        try:
+            return text(self.nvml.nvmlDeviceGetUUID(handle))
+        except self.nvml.NVMLError:  # its readings are right without
+            return None
 
 
 def _profile(name: str) -> str:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable
 
+from collectors.attribution.options import add_holders
 from collectors.source import Outlet, Sight, SourceError
 from collectors.sources import seconds
 
@@ -21,21 +22,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tell no XIDs: the source `kernel` runs on this node too, and its lines say more",
     )
+    add_holders(parser)
 
 
 def once(args: argparse.Namespace, outlet: Outlet) -> int:
     """Read every GPU once."""
+    from collectors.attribution.serving import holders_of
     from collectors.gpu import serving
 
-    return serving.once(_reader(args), outlet, serving.names_of(args, "nvml"), args.timeout)
+    names = serving.names_of(args, "nvml")
+    return serving.once(_reader(args), outlet, names, args.timeout, holders_of(args, outlet, names, None))
 
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Read until cancelled."""
+    from collectors.attribution.serving import holders_of
     from collectors.gpu import serving
 
     names = serving.names_of(args, "nvml")
-    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval)
+    holders = holders_of(args, outlet, names, args.interval)
+    await serving.serve(_reader(args), outlet, names, timeout_s=args.timeout, interval_s=args.interval, holders=holders)
 
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:

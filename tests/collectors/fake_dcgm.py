@@ -209,9 +209,13 @@ class _Agent:
     def dcgmEntitiesGetLatestValues(self, handle: Any, pairs: list[Any], fields: list[int], flags: int) -> list[Any]:
         out = []
         for pair in pairs:
-            value = SimpleNamespace(entityGroupId=pair.entityGroupId, entityId=pair.entityId, status=0, value=Value())
-            value.value.str = f"NVIDIA H100 80GB HBM3 MIG {self._go().instances[pair.entityId][2]}".encode()
-            out.append(value)
+            _, number, profile = self._go().instances[pair.entityId]
+            told = {50: f"NVIDIA H100 80GB HBM3 MIG {profile}", 54: f"MIG-{pair.entityId}-{number}"}
+            for number_of in fields:
+                value = SimpleNamespace(entityGroupId=pair.entityGroupId, entityId=pair.entityId, status=0)
+                value.fieldId, value.value = number_of, Value()
+                value.value.str = told[number_of].encode()
+                out.append(value)
         return out
 
     def dcgmGroupCreate(self, handle: Any, kind: int, name: str) -> str:

@@ -168,6 +168,7 @@ def test_mig_instances_are_rows_after_their_gpu() -> None:
     rows = read(reader).moments[T]
     assert [(r.gpu.index, r.gpu.mig) for r in rows] == [(0, None), (0, "1g.10gb/7"), (1, None), (1, "3g.40gb/1")]
     assert rows[1].values == {"1002": 0.5} and rows[1].gpu.uuid == rows[0].gpu.uuid
+    assert [r.gpu.mig_uuid for r in rows] == [None, "MIG-0-7", None, "MIG-8-1"]
 
 
 def test_instances_that_changed_ask_for_a_new_session() -> None:

@@ -234,6 +234,7 @@ def test_each_mig_instance_is_a_row_of_its_gpu_with_its_own_memory_and_users() -
     rows = one.read(2).moments[2]
     assert [r.gpu.mig for r in rows] == [None, "1g.18gb/7", "1g.18gb/8", "1g.18gb/8/1"]
     assert {r.gpu.uuid for r in rows} == {gpu.uuid}
+    assert [r.gpu.mig_uuid for r in rows] == [None, "MIG-7-0", "MIG-8-0", "MIG-8-1"]
     assert [r.values["252"] for r in rows[1:]] == [16 * 1024, 18 * 1024, 18 * 1024]
     assert [r.gpu.hpc_job for r in rows] == [None, "10", "11", "12"]
     assert rows[1].values["1002"] == 0.5 and "1009" not in rows[1].values and "155" not in rows[1].values

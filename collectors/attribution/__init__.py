@@ -1,0 +1,1 @@
+"""Who holds a GPU, by what this node itself was told: the kubelet, and files that a prolog wrote."""
