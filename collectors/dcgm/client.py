@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from collectors.dcgm.access import Access
 from collectors.dcgm.http import HttpError, Url
+from collectors.dcgm.names import Names
 from collectors.dcgm.response import Buffers, Response
 
 Done = Callable[[bytes | OSError], None]
@@ -68,9 +69,16 @@ class _Wire(asyncio.BufferedProtocol):
 class Client:
     """Asks one target for its page, again and again. One request at a time."""
 
-    def __init__(self, url: Url, access: Access | None = None, buffers: Buffers | None = None) -> None:
+    def __init__(
+        self,
+        url: Url,
+        access: Access | None = None,
+        buffers: Buffers | None = None,
+        names: Names | None = None,
+    ) -> None:
         self._url = url
         self._access = access
+        self._names = names or Names()
         self._response = Response(buffers)
         self._wire: _Wire | None = None
         self._transport: asyncio.Transport | None = None
@@ -123,19 +131,31 @@ class Client:
         self._connecting = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
-        access = self._access if self._url.secure else None
         try:
-            self._transport, self._wire = await asyncio.get_running_loop().create_connection(
-                lambda: _Wire(self._response, self._answered),
-                self._url.host,
-                self._url.port,
-                ssl=self._url.secure if access is None else access.tls,
-                server_hostname=None if access is None else access.tls_name,
-            )
+            addresses = await self._names.addresses(self._url.host)
+            self._transport, self._wire = await self._first_of(addresses)
         except OSError as why:
             self._finish(why)
             return
         self._ask()
+
+    async def _first_of(self, addresses: list[str]) -> tuple[asyncio.Transport, _Wire]:
+        """A connection to the first address that takes one. Raises `OSError`, that of the last."""
+        tls = self._access.tls if self._access is not None and self._url.secure else self._url.secure
+        name = None if self._access is None else self._access.tls_name
+        failure: OSError = ConnectionError("the name has no address")
+        for address in addresses:
+            try:
+                return await asyncio.get_running_loop().create_connection(
+                    lambda: _Wire(self._response, self._answered),
+                    address,
+                    self._url.port,
+                    ssl=tls or None,
+                    server_hostname=(name or self._url.host) if tls else None,
+                )
+            except OSError as why:
+                failure = why
+        raise failure
 
     def _answered(self, result: bytes | OSError) -> None:
         if isinstance(result, ConnectionError) and self._kept and not self._response.begun:

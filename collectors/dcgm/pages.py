@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Protocol
 
-from collectors.dcgm.access import Access
 from collectors.dcgm.client import Client, Done
-from collectors.dcgm.response import MAX_BYTES, Buffers
+from collectors.dcgm.response import MAX_BYTES
+from collectors.dcgm.shared import Shared
 from collectors.dcgm.targets import Target
 
 
@@ -60,12 +60,12 @@ class FilePages:
             done(result)
 
 
-def pages_of(target: Target, access: Access | None, buffers: Buffers | None) -> Pages:
+def pages_of(target: Target, shared: Shared) -> Pages:
     """By HTTP, or a file."""
     if target.path is not None:
         return FilePages(target.path)
     assert target.url is not None
-    return Client(target.url, access, buffers)
+    return Client(target.url, shared.access, shared.buffers, shared.names)
 
 
 def _read_file(path: Path) -> bytes:

@@ -2,13 +2,12 @@
 
 import argparse
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from collectors.dcgm.access import Stamp, stamp
+from collectors.dcgm.aside import aside
 from collectors.dcgm.targets import PORT, Target, read_target, read_targets_file
 from collectors.discovery.discovery import MOST, Discovery, Found
 from collectors.source import SourceError
@@ -95,7 +94,7 @@ class Roster:
 
     async def _answer(self, discovery: Discovery) -> list[Target]:
         """Of a look that has not come back no second one is begun."""
-        asking = self._asking.pop(discovery.name, None) or _aside(discovery.find)
+        asking = self._asking.pop(discovery.name, None) or aside(discovery.find, "discovery")
         done, _ = await asyncio.wait({asking}, timeout=self._answer_s)
         if not done:
             self._asking[discovery.name] = asking
@@ -128,25 +127,3 @@ class Roster:
 
     def _stamp_now(self) -> Stamp:
         return None if self._file is None else stamp(self._file)
-
-
-def _aside(find: Callable[[], list[Found]]) -> asyncio.Future[list[Found]]:
-    """What `find` returns or raises, from a thread that keeps nobody from ending."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[list[Found]] = loop.create_future()
-
-    def tell(settle: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(lambda: None if future.done() else settle())
-
-    def run() -> None:
-        try:
-            found = find()
-        except Exception as why:  # noqa: BLE001 (it is raised again where it is waited for)
-            error = why
-            tell(lambda: future.set_exception(error))
-        else:
-            tell(lambda: future.set_result(found))
-
-    threading.Thread(target=run, name="discovery", daemon=True).start()
-    return future

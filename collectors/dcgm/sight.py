@@ -137,9 +137,9 @@ def gathered(sights: Iterable[Sight]) -> list[Sight]:
 async def sights(args: argparse.Namespace) -> list[Sight]:
     """One look at everything that the options name. Raises `SourceError` for options that are wrong."""
     from collectors.dcgm.access import Access
-    from collectors.dcgm.response import Buffers
     from collectors.dcgm.roster import Roster, discoveries
     from collectors.dcgm.round import read_round
+    from collectors.dcgm.shared import Shared
     from collectors.dcgm.sweep import sweep_of
 
     out: list[Sight] = []
@@ -149,12 +149,10 @@ async def sights(args: argparse.Namespace) -> list[Sight]:
             out.append(Sight(name, False, "nothing", error, "mend what the message names; the last targets stay"))
 
     args = argparse.Namespace(**(vars(args) | {"timeout": min(args.timeout, LIMIT_S), "once": True}))
-    access, buffers = Access(args), Buffers()
+    shared = Shared(Access(args))
     roster = Roster(args, discoveries(args), report)
     await roster.ask_all()
     seen = {name: Seen() for name in roster.targets()}
-    await read_round(
-        roster.targets().values(), lambda target: sweep_of(args, target, seen[target.name], access, buffers)
-    )
+    await read_round(roster.targets().values(), lambda target: sweep_of(args, target, seen[target.name], shared))
     found = [sight for name, one in seen.items() for sight in sights_of(name, one)]
     return out + (gathered(found) if len(seen) > 1 else found)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from collectors.dcgm import access as reaching
 from collectors.dcgm.access import Access
-from collectors.dcgm.response import Buffers
 from collectors.dcgm.roster import Roster, discoveries
 from collectors.dcgm.rota import STEP_S, Rota
 from collectors.dcgm.round import read_round
+from collectors.dcgm.shared import Shared
 from collectors.dcgm.sweep import Reporter, sweep_of
 from collectors.dcgm.targets import PORT
 from collectors.source import Outlet, Sight, SourceError
@@ -88,9 +88,9 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 
 async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Read every target each interval, each at its own moment of it, and follow changes of the list."""
-    access, buffers = Access(args), Buffers()
+    shared = Shared(Access(args))
     roster = Roster(args, discoveries(args), Reporter(args, outlet))
-    rota = Rota(args.interval, lambda target: sweep_of(args, target, outlet, access, buffers))
+    rota = Rota(args.interval, lambda target: sweep_of(args, target, outlet, shared))
 
     def follow() -> None:
         rota.follow(roster.targets(), time.monotonic(), time.time())
@@ -107,7 +107,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
             if time.monotonic() - looked_s < min(REREAD_S, args.interval):
                 continue
             looked_s = time.monotonic()
-            _refresh(access, args, outlet)
+            _refresh(shared.access, args, outlet)
             if roster.look():
                 follow()
     finally:
@@ -116,11 +116,11 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
 
 async def _once(args: argparse.Namespace, outlet: Outlet) -> int:
-    access, buffers = Access(args), Buffers()
+    shared = Shared(Access(args))
     roster = Roster(args, discoveries(args), Reporter(args, outlet))
     await roster.ask_all()
     targets = roster.targets().values()
-    messages = await read_round(targets, lambda target: sweep_of(args, target, outlet, access, buffers))
+    messages = await read_round(targets, lambda target: sweep_of(args, target, outlet, shared))
     if not messages:
         raise SourceError(f"none of {len(targets)} targets could be read" if targets else "no target was found")
     return messages

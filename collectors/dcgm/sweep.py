@@ -10,11 +10,11 @@ from collections.abc import Callable
 from collectors.contract.beat import Beat
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import GPU_SCRAPES
-from collectors.dcgm.access import Access, told
+from collectors.dcgm.access import told
 from collectors.dcgm.build import BadLine
 from collectors.dcgm.page import PageReader, Parsed
 from collectors.dcgm.pages import Pages, pages_of
-from collectors.dcgm.response import Buffers
+from collectors.dcgm.shared import Shared
 from collectors.dcgm.targets import Target
 from collectors.settings import this_node
 from collectors.source import Outlet
@@ -154,7 +154,7 @@ class Reporter:
         )
 
 
-def sweep_of(args: argparse.Namespace, target: Target, outlet: Outlet, access: Access, buffers: Buffers) -> Sweep:
+def sweep_of(args: argparse.Namespace, target: Target, outlet: Outlet, shared: Shared) -> Sweep:
     """The sweep of one target as the options want it."""
     host = target.url.host if target.url is not None else this_node()
     return Sweep(
@@ -165,7 +165,7 @@ def sweep_of(args: argparse.Namespace, target: Target, outlet: Outlet, access: A
         node=target.node or args.node or host,
         timeout_s=args.timeout,
         interval_s=None if getattr(args, "once", False) else args.interval,
-        pages=pages_of(target, access, buffers),
+        pages=pages_of(target, shared),
     )
 
 

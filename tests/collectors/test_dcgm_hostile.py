@@ -12,6 +12,7 @@ from collectors.contract.topics import GPU_SCRAPES
 from collectors.dcgm.access import Access
 from collectors.dcgm.response import MAX_BYTES, Buffers, Response
 from collectors.dcgm.round import read_round
+from collectors.dcgm.shared import Shared
 from collectors.dcgm.sweep import sweep_of
 from collectors.dcgm.targets import read_target
 from tests.collectors.dcgm_options import options
@@ -59,9 +60,9 @@ def swept(pieces: Iterator[bytes], then_close: bool = False, timeout: str = "0.5
         server = await asyncio.start_server(handle, "127.0.0.1", 0)
         args = options("--timeout", timeout)
         target = read_target(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        access, buffers = Access(args), Buffers()
+        shared = Shared(Access(args))
         async with server:
-            await read_round([target], lambda one: sweep_of(args, one, outlet, access, buffers))
+            await read_round([target], lambda one: sweep_of(args, one, outlet, shared))
 
     asyncio.run(run())
     return outlet, sent
