@@ -16,6 +16,7 @@ from collectors.flight_recorder import source
 from collectors.source import SourceError
 from tests.collectors.fr_dumps import as_json, pickled
 from tests.collectors.list_outlet import ListOutlet
+from tests.collectors.serving import parsed, until
 from tests.collectors.test_flight_recorder_unpickle import Runs
 
 
@@ -30,11 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def options(folder: Path, *words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node", default="n")
-    parser.add_argument("--interval", type=float, default=0.01)
-    source.add_arguments(parser)
-    return parser.parse_args(["--dir", str(folder), "--job", "j", *words])
+    return parsed(source, "--node", "n", "--dir", str(folder), "--job", "j", *words)
 
 
 def ranks(outlet: ListOutlet) -> list[int | None]:
@@ -94,17 +91,8 @@ def test_a_special_file_is_not_read(folder: Path) -> None:
     ],
 )
 def test_a_mistake_of_the_users_is_said(words: list[str], why: str) -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node")
-    source.add_arguments(parser)
     with pytest.raises(SourceError, match=why):
-        source.once(parser.parse_args(words), ListOutlet())
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.01)
+        source.once(parsed(source, *words), ListOutlet())
 
 
 async def while_serving(folder: Path, outlet: ListOutlet, story: Callable[[], Awaitable[None]]) -> None:

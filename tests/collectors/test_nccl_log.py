@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from collectors.nccl_log.line import InitComplete, pci_of, read_line
 from collectors.nccl_log.membership import Membership
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
+from tests.collectors.serving import parsed, until
 
 
 def line(
@@ -75,11 +75,7 @@ def test_a_bus_id_is_a_pci_address(bus: int, pci: str) -> None:
 
 
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node")
-    parser.add_argument("--interval", type=float, default=0.01)
-    source.add_arguments(parser)
-    return parser.parse_args(words)
+    return parsed(source, *words)
 
 
 def test_a_whole_job_is_members_and_a_placement(tmp_path: Path) -> None:
@@ -153,12 +149,6 @@ def test_a_job_that_starts_again_is_placed_again(tmp_path: Path) -> None:
     source.once(options("--file", str(tmp_path / "log"), "--job", "j"), outlet)
     [placed] = outlet.of(JOB_PLACEMENTS)
     assert [p.node for p in placed.placement] == ["gpu-1", "gpu-1", "gpu-9", "gpu-9"]
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 def test_ranks_are_told_as_they_join(tmp_path: Path) -> None:

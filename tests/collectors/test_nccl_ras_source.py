@@ -19,6 +19,7 @@ from collectors.nccl_ras.target import Target, targets
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.ras_answers import LATE, answer
+from tests.collectors.serving import parsed, until
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -80,11 +81,7 @@ def served(*talks: Talk) -> Iterator[list[int]]:
 
 
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node")
-    parser.add_argument("--interval", type=float, default=0.01)
-    source.add_arguments(parser)
-    return parser.parse_args(words)
+    return parsed(source, *words)
 
 
 def once(talk: Talk, *words: str) -> ListOutlet:
@@ -188,12 +185,6 @@ def test_the_next_process_is_asked_where_one_is_gone() -> None:
     [beat] = outlet.beats
     assert (beat.ok, beat.messages) == (True, 2)
     assert beat.error == "the answer is empty"
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 def test_one_job_that_hangs_delays_no_other() -> None:

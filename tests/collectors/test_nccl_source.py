@@ -13,6 +13,7 @@ from collectors.contract.topics import NCCL_WINDOWS
 from collectors.nccl import source
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
+from tests.collectors.serving import parsed, until
 
 
 @pytest.fixture
@@ -26,11 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node")
-    parser.add_argument("--interval", type=float, default=0.01)
-    source.add_arguments(parser)
-    return parser.parse_args(words)
+    return parsed(source, *words)
 
 
 def line(seq: int) -> str:
@@ -81,12 +78,6 @@ def test_a_folder_that_is_not_there_is_said(folder: Path) -> None:
 def test_a_folder_without_a_jobs_name_needs_one(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="give --job"):
         source.once(options("--dir", str(tmp_path)), ListOutlet())
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 async def while_serving(folder: Path, outlet: ListOutlet, story: Callable[[], Awaitable[None]]) -> None:

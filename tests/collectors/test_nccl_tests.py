@@ -17,6 +17,7 @@ from collectors.nccl_tests.intake import read_runs
 from collectors.nccl_tests.run import collective_of
 from collectors.source import SourceError
 from tests.collectors.list_outlet import ListOutlet
+from tests.collectors.serving import parsed
 
 NEW = """\
 # nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807
@@ -41,10 +42,7 @@ gpu-1:410:415 [0] NCCL INFO Launch mode Parallel
 
 
 def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--node")
-    source.add_arguments(parser)
-    return parser.parse_args(words)
+    return parsed(source, *words)
 
 
 def collected(
