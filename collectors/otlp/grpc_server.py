@@ -8,7 +8,7 @@ from typing import Any
 from collectors.otlp.metrics import read_otlp
 from collectors.remote_write.access import gate
 from collectors.remote_write.intake import Intake
-from collectors.remote_write.limits import MOST_BODY
+from collectors.remote_write.limits import MOST_BODY, TooLarge, within
 from collectors.remote_write.pushed import BadBody
 from collectors.source import SourceError
 
@@ -34,8 +34,8 @@ async def grpc_server(
         if not may(shown):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no, or a wrong, authorization")
         try:
-            pushed = read_otlp(body, intake.book)
-        except BadBody as why:
+            pushed = within(read_otlp(body, intake.book))
+        except (BadBody, TooLarge) as why:
             intake.refuse(peer, body, str(why))
             intake.fail(peer, str(why))
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(why))

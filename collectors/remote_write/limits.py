@@ -4,11 +4,13 @@ import zlib
 
 import cramjam
 
-from collectors.remote_write.pushed import BadBody
+from collectors.remote_write.pushed import BadBody, Pushed
 
 MOST_BODY = 16 << 20
 """Bytes of a body as it is sent: some 400,000 samples of a GPU page."""
 MOST_UNPACKED = 64 << 20
+MOST_SCRAPES = 50_000
+"""In one body: what is sent later than usual comes a few scrapes of a target at a time."""
 MOST_HELD = 128 << 20
 """Bytes of all bodies that are being received; more are asked to come again."""
 BODY_S = 30.0
@@ -45,3 +47,11 @@ def gunzip(body: bytes) -> bytes:
     if not unpacker.eof:
         raise BadBody("not gzip: it ends too early")
     return out
+
+
+def within(pushed: Pushed) -> Pushed:
+    """Raises `TooLarge`."""
+    count = len(pushed.scrapes) + len(pushed.ended)
+    if count > MOST_SCRAPES:
+        raise TooLarge(f"samples of {count} scrapes; at most {MOST_SCRAPES}")
+    return pushed

@@ -31,7 +31,7 @@ class BadBody(ValueError):
 
 @dataclass(slots=True)
 class Pushed:
-    """What a request holds. A value is None where it is NaN: the source could not read it."""
+    """What a request holds. A value is None where it is NaN or infinite: the source could not read it."""
 
     scrapes: dict[Scrape, dict[Series, float | None]] = field(default_factory=dict)
     ended: dict[Scrape, set[Series]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Pushed:
             self.ignored[series.why] += 1
             return
         scrape = series.source, ts_ms
-        if value == value:
+        if value - value == 0.0:
             self.scrapes.setdefault(scrape, {})[series] = value
         elif raw == STALE:
             self.ended.setdefault(scrape, set()).add(series)
@@ -93,7 +93,7 @@ def _read_each(raws: Any, book: SeriesBook, out: Pushed) -> None:
             _read_whole(raw, book, out)
             continue
         source = series.source
-        if source is None or value != value:
+        if source is None or value - value != 0.0:
             out.add(series, ts_ms, value, raw[-15:-7])
             continue
         if source is not at[0] or time != at[1]:
@@ -144,7 +144,7 @@ def read_v2(body: bytes, book: SeriesBook) -> Pushed:
                 continue
             series = _series_v2(wire.Refs.FromString(raw[:end]).labels_refs, symbols, book)
             source = series.source
-            if source is None or value != value:
+            if source is None or value - value != 0.0:
                 out.add(series, ts_ms, value, raw[end + 3 : end + 11])
                 continue
             if source is not at[0] or time != at[1]:

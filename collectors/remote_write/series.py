@@ -9,6 +9,8 @@ from collectors.remote_write.megatron import host_of, metric_of
 
 MOST_SERIES = 1_000_000
 """Known at once, some 1 KB each; when there are more, all are learned anew."""
+MOST_OTHERS = 200_000
+"""Of them none of ours; further ones are looked at each time that they come."""
 
 REPLICA = ("__replica__", "prometheus_replica", "replica")
 """Labels by which the Prometheus servers of a pair are told apart, in the forms of Cortex, Mimir and the operator."""
@@ -17,6 +19,8 @@ _EXPORTER = re.compile(r"(?:DCGM|dcgm)_[a-zA-Z0-9_:]+")
 
 NOT_OURS, HISTOGRAM, EXEMPLAR, BUCKET = "no GPU's or job's metric", "native histogram", "exemplar", "histogram bucket"
 """Why samples are passed over."""
+
+Items = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +76,21 @@ class SeriesBook:
     _sources: dict[Source, Source] = field(default_factory=dict)
     _same: dict[Hashable, Series] = field(default_factory=dict)
     """Each series once, in whatever form it comes."""
+    _labels: dict[Items, tuple[Items, dict[str, str]]] = field(default_factory=dict)
+    _others: int = 0
 
     def learn(self, key: Hashable, labels: Callable[[], Mapping[str, str]], head: bytes = b"") -> Series:
         """The series of `key`; `labels` is asked where it is new. Raises what `labels` raises."""
         series = self.known.get(key)
         if series is None:
-            if len(self.known) >= self.most:
-                self.known.clear()
-                self._sources.clear()
-                self._same.clear()
-                self.first.after = None
-            series = self.known[key] = self._made(dict(labels()))
+            series = self._made(dict(labels()))
+            if series.source is None:
+                if self._others >= MOST_OTHERS:
+                    return series
+                self._others += 1
+            elif len(self.known) >= self.most:
+                self._forget()
+            self.known[key] = series
             series.head = head or series.head
         return series
 
@@ -95,8 +103,19 @@ class SeriesBook:
         cluster = labels.get(self.cluster_label) if self.cluster_label else None
         source = Source(kind, labels.get("job", ""), _instance(labels), cluster or None, replica)
         shown = {key: value for key, value in labels.items() if key not in REPLICA}
+        items = tuple(sorted(shown.items()))
+        # All metrics of one GPU have the same labels.
+        items, shown = self._labels.setdefault(items, (items, shown))
         fresh = Series(name, shown, self._sources.setdefault(source, source))
-        return self._same.setdefault((name, source, tuple(sorted(shown.items()))), fresh)
+        return self._same.setdefault((name, source, items), fresh)
+
+    def _forget(self) -> None:
+        self.known.clear()
+        self._sources.clear()
+        self._same.clear()
+        self._labels.clear()
+        self._others = 0
+        self.first.after = None
 
 
 def kind_of(name: str) -> str | None:

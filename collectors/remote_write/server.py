@@ -15,7 +15,7 @@ from collectors.otlp.metrics import read_otlp
 from collectors.otlp.wire import INVALID_ARGUMENT, UNAVAILABLE, refusal
 from collectors.remote_write.access import Gate
 from collectors.remote_write.intake import Intake
-from collectors.remote_write.limits import BODY_S, MOST_BODY, MOST_HELD, TooLarge, gunzip, unsnappy
+from collectors.remote_write.limits import BODY_S, MOST_BODY, MOST_HELD, TooLarge, gunzip, unsnappy, within
 from collectors.remote_write.pushed import BadBody, Pushed, read_v1, read_v2
 
 WRITE = ("/api/v1/write", "/api/v1/push", "/api/v1/receive")
@@ -106,7 +106,7 @@ class Server:
         with _Held(self, request) as held:
             body = await _body(request, held)
             try:
-                pushed = read(unpack(body), self._intake.book)
+                pushed = within(read(unpack(body), self._intake.book))
             except TooLarge as why:
                 raise Answer(413, str(why)) from why
             except BadBody as why:

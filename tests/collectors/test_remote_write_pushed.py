@@ -152,6 +152,13 @@ def test_what_is_known_is_bounded() -> None:
         assert len(book.known) <= 3
 
 
+def test_metrics_of_one_gpu_share_their_labels() -> None:
+    book = SeriesBook()
+    (cells,) = read_v1(v1(scrape(T_MS, gpus=[0])), book).scrapes.values()
+    first, second = cells
+    assert first.labels is second.labels
+
+
 def test_the_proto_file_and_the_descriptors_say_the_same() -> None:
     text = re.sub(r"//.*", "", Path(wire.__file__).with_name("remote_write_lean.proto").read_text())
     written = {

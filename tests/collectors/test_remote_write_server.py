@@ -15,10 +15,10 @@ import grpc.aio
 import pytest
 
 from collectors.contract.topics import GPU_SCRAPES
-from collectors.remote_write import source
+from collectors.remote_write import source, wire
 from collectors.remote_write.access import gate, read_address
 from collectors.remote_write.intake import Intake
-from collectors.remote_write.limits import MOST_BODY, MOST_UNPACKED
+from collectors.remote_write.limits import MOST_BODY, MOST_SCRAPES, MOST_UNPACKED
 from collectors.remote_write.listener import listen
 from collectors.remote_write.pushed import read_v1
 from collectors.remote_write.series import NOT_OURS
@@ -126,6 +126,18 @@ def test_what_cannot_be_taken_is_told_why_and_in_the_next_beat(
     assert why in (beat.error or "")
     assert outlet.published == []
     assert len(outlet.rejected) == (status == 400)
+
+
+def test_a_body_of_too_many_moments_is_not_taken() -> None:
+    async def use(site: Site) -> None:
+        one = wire.TimeSeries.FromString(wire.WriteRequest.FromString(v1(scrape(T_MS))).timeseries[0])
+        for number in range(MOST_SCRAPES):
+            one.samples.add(value=1.0, timestamp=T_MS + 1 + number)
+        body = wire.WriteRequest(timeseries=[one.SerializeToString()]).SerializeToString()
+        answer = await site.post(snappy(body), V1_TYPE)
+        assert (answer[0], b"samples of 50001 scrapes" in answer[2]) == (413, True)
+
+    assert serving(use).published == []
 
 
 def test_a_body_without_a_length_is_cut_at_the_limit() -> None:
