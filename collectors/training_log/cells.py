@@ -2,12 +2,12 @@
 
 import re
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.,])")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?=[\s/%]|$)")
 WHOLE = 1 << 53
 
 
 def number(text: str | None) -> float | None:
-    """The number that a cell begins with: `1,024.5`, `4.8E-05`, `402.1/401.9` (now/mean: the first), `99.2GB` not.
+    """The number that a cell begins with: `1,024.5`, `4.8E-05`, `402.1/401.9` (now/mean: the first); `99.2GB` is none.
 
     None for what is none, or not finite.
     """

@@ -41,7 +41,7 @@ class Megatron:
     def read(self, line: Line) -> Iterator[Fact]:
         """As in `Form`. A save or evaluation waits for the timer that is printed after it."""
         text = line.text
-        if found := _STEP.search(text):
+        if "iteration" in text and (found := _last_step(text)) is not None:
             yield from self.rest()
             yield self._step(line, found)
         elif found := _TIMER.match(text):
@@ -141,6 +141,11 @@ class Megatron:
                 told.dp = whole(value) or told.dp
             case "params_dtype":
                 told.dtype = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}.get(value, value)
+
+
+def _last_step(text: str) -> re.Match[str] | None:
+    """Where a rank wrote into another one's line, the last is whole."""
+    return next(reversed([*_STEP.finditer(text)]), None)
 
 
 def _cells(text: str) -> dict[str, str]:

@@ -115,6 +115,9 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
         if state.incomplete >= limits.quality_steps:
             missing = [r for r in sorted(state.steps.last) if r not in step.entries]
             names = ", ".join(str(r) for r in missing[:8]) + (" ..." if len(missing) > 8 else "")
+            words = f"{len(missing)} ranks do not report their steps: {names}"
+            if not missing:
+                words = "its ranks do not report compute of their own, so a slow one cannot be found"
             edge = state.kept.episodes.report(
                 "quality",
                 finding(
@@ -125,7 +128,7 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
                     cause="steps_incomplete",
                     severity="info",
                     factor=None,
-                    summary=f"{state.job}: {len(missing)} ranks do not report their steps: {names}",
+                    summary=f"{state.job}: {words}",
                     evidence=[
                         Evidence(what="ranks that reported", value=float(len(step.entries)), unit="ranks"),
                         Evidence(what="ranks known", value=float(len(state.steps.last)), unit="ranks"),

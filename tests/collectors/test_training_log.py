@@ -340,6 +340,12 @@ def test_a_cell_that_was_cut_off_is_not_read() -> None:
     assert rows(found) == [(7, None)]
 
 
+def test_of_two_ranks_in_one_line_the_one_that_is_whole_is_read() -> None:
+    whole = STEP.format(8)
+    assert rows(read(" iteration        7/     100 | elapsed time per iteration (ms): 61" + whole)) == [(8, 1.0)]
+    assert rows(read(" iteration        7/     100 | elapsed time per iteration (ms): 61[rank1] |")) == [(7, None)]
+
+
 def test_what_was_known_is_kept_over_a_restart_of_the_collector() -> None:
     first = fresh()
     before = [one for n in (1, 2, 3) for one in first.read(STEP.format(n).encode())]

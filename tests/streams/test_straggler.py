@@ -220,6 +220,15 @@ def test_groups_with_too_many_holes_are_told_and_not_judged() -> None:
     assert found[0].summary.endswith("12, 13, 14, 15")
 
 
+def test_a_job_that_tells_no_compute_is_not_said_to_lack_ranks() -> None:
+    job = Job(dp=4, compute=noisy(17, 1.0, 0.01), steps=60)
+    bare = [structs.replace(m, compute_s=[]) for m in job.reports()]
+    found = run([job.placed(), *bare])
+    assert [f.summary for f in found] == [
+        "j: its ranks do not report compute of their own, so a slow one cannot be found"
+    ]
+
+
 def test_without_a_placement_the_job_is_one_group() -> None:
     job = Job(dp=8, compute=noisy(17, 1.0, 0.01, slow_from(3, 20, 1.3)))
     (edge,) = run(job.reports())
