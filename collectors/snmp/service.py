@@ -160,7 +160,7 @@ async def snapshot(args: argparse.Namespace, outlet: Outlet) -> int:
 async def _address(target: Target) -> Address:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
-    except OSError as why:
-        raise AgentError(f"no address of {target.host}: {why.strerror}") from why
+    except (OSError, UnicodeError) as why:
+        raise AgentError(f"no address of {target.host}: {getattr(why, 'strerror', None) or why}") from why
     host, port = found[0][4][:2]
     return str(host), int(port)
