@@ -49,7 +49,8 @@ class World:
     def learn(self, message: Message) -> None:
         """Take in one message; kinds that say nothing about the fleet's shape are ignored."""
         if isinstance(message, GpuScrape):
-            self._scrape(message)
+            if not message.part:  # a piece may name some of the GPUs only
+                self._scrape(message)
         elif isinstance(message, JobEvent):
             self._job(message)
         elif isinstance(message, Link):

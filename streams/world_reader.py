@@ -44,6 +44,7 @@ class _Inventory(Message, frozen=True, kw_only=True):
 
     node: str
     gpus: list[Gpu]
+    part: bool = False
 
 
 _inventory = msgspec.json.Decoder(_Inventory)
@@ -85,7 +86,11 @@ class WorldReader:
             try:
                 if record.topic == GPU_SCRAPES.name:
                     seen = _inventory.decode(record.value)
-                    self.world.learn(GpuScrape(cluster=seen.cluster, ts_us=seen.ts_us, node=seen.node, gpus=seen.gpus))
+                    self.world.learn(
+                        GpuScrape(
+                            cluster=seen.cluster, ts_us=seen.ts_us, node=seen.node, gpus=seen.gpus, part=seen.part
+                        )
+                    )
                 else:
                     self.world.learn(FABRIC_SCRAPES.decode(record.value))
             except msgspec.MsgspecError:

@@ -56,6 +56,14 @@ def test_the_scheduler_labels_of_a_scrape_name_the_job_where_no_placement_does()
     assert world.jobs_on_node("default", "n1") == {"17", "ml/bert-0"}
 
 
+def test_a_piece_of_a_scrape_says_nothing_of_which_gpus_there_are() -> None:
+    world = World()
+    world.learn(GpuScrape(node="n1", ts_us=T0, gpus=[Gpu(uuid="G1", pci="0000:1a:00")]))
+    version = world.version
+    world.learn(GpuScrape(node="n1", ts_us=T0 + 1, gpus=[Gpu(uuid="G2", pci="0000:1a:00")], part=True))
+    assert (world.gpu_at("default", "n1", "0000:1a:00"), world.version) == ("G1", version)
+
+
 def test_a_rank_without_a_named_gpu_counts_for_every_gpu_of_its_node() -> None:
     world = World()
     world.learn(GpuScrape(node="n1", ts_us=T0, gpus=[Gpu(uuid="G1")]))
