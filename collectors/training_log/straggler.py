@@ -43,11 +43,11 @@ class Straggler:
         text = line.text
         if "MnRtt/Rnk: " in text:
             yield from _megatron(text)
-        elif found := _WARNING.search(text):
+        elif "STRAGGLER" in text and (found := _WARNING.search(text)):
             yield from self.rest()
             ranks = re.findall(r"\b\d{1,6}\b", found[1].partition("ranks:")[2])
             yield Noted(text=found[0][:TEXT_CHARS], rank=int(ranks[0]) if len(ranks) == 1 else None)
-        elif found := _HEAD.search(text):
+        elif "performance:" in text and (found := _HEAD.search(text)):
             yield from self.rest()
             self._kind = found[1]
         elif self._kind is not None:

@@ -52,20 +52,20 @@ class Trouble:
             del self._open[rank]
             if _ERROR.match(text):
                 yield Failed(reason=text.rstrip()[:REASON_CHARS])
-        if found := _ELASTIC.search(text):
+        if "exitcode" in text and (found := _ELASTIC.search(text)):
             yield Failed(reason=found[1], sure=True)
-        elif found := _RESTART.search(text):
+        elif "restart worker" in text and (found := _RESTART.search(text)):
             yield Failed(reason=found[1])
             yield Began()
-        elif found := _SLURM.search(text):
+        elif "CANCELLED" in text and (found := _SLURM.search(text)):
             why = found[2]
             yield Failed(
                 reason=found[1].lower() if why is None else f"cancelled due to {why.lower()}",
                 sure=True,
                 state=_STATES.get(why, "cancelled"),
             )
-        elif found := _SRUN.search(text):
+        elif "srun: error" in text and (found := _SRUN.search(text)):
             state = "out_of_memory" if "Out Of Memory" in found[1] else "failed"
             yield Failed(reason=found[1][:REASON_CHARS], sure=True, state=state)
-        elif found := _DEEPSPEED.search(text):
+        elif "return code" in text and (found := _DEEPSPEED.search(text)):
             yield Failed(reason=f"exit code {found[1]}", sure=True)
