@@ -41,6 +41,9 @@ class Kept:
                 self.gone = True
             return None
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Forget every descriptor."""
         for fd in self._fds.values():

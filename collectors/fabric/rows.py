@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import Literal
 
 from collectors.contract.fabric import CounterForm, Port, PortScrape
-from collectors.fabric.reading import Raw, Reader, Unreadable, Value, reader, text
-from collectors.fabric.vocabulary import Counter, counter_table
+from collectors.fabric.reading import Raw, Reader, Unreadable, Value, number, reader, text
+from collectors.fabric.vocabulary import counter_table
 
 PLAIN = CounterForm()
+DIGITS = 20
+"""Fewer are a number of 64 bits at most, and read the short way."""
 _Read = tuple["Place", str, Raw]
 
 
@@ -27,19 +29,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a native name goes. `form` None: not a number, so `named` holds it."""
+    """Where a native name goes. `form` None: not a number, so `named` holds it. `end`: where the counter stops."""
 
     column: str
     read: Reader
     form: CounterForm | None
     rank: tuple[int, int]
     ignored: bool = False
-
-    @property
-    def end(self) -> int | None:
-        """Where the counter stops; None: it does not."""
-        form = self.form
-        return (1 << form.bits) - 1 if form is not None and form.kind == "saturating_counter" and form.bits else None
+    end: int | None = None
+    plain: bool = False
+    """A number whose digits are its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +85,14 @@ def place(system: str, native: str) -> Place:
     if counter is None or counter.ignored:
         return Place(native, read, None, (0, 0), ignored=counter is not None)
     name = counter.canonical if counter.index is None else f"{counter.canonical}.{counter.index}"
-    return Place(name, read, _form(counter) if is_number else None, counter.rank)
+    if not is_number:
+        return Place(name, read, None, counter.rank)
+    form = CounterForm(kind=counter.kind, bits=counter.bits)
+    return Place(name, read, form, counter.rank, end=_end(form), plain=read is number)
 
 
-def _form(counter: Counter) -> CounterForm:
-    return CounterForm(kind=counter.kind, bits=counter.bits)
+def _end(form: CounterForm) -> int | None:
+    return (1 << form.bits) - 1 if form.kind == "saturating_counter" and form.bits else None
 
 
 class _Line:
@@ -124,22 +126,24 @@ class _Line:
 
     def _put(self, where: Place, raw: Raw) -> None:
         value: Value = None
-        try:
-            if raw is None:
-                self.errors.setdefault(where.column, f"{self.row.port.name}: could not be read")
-            else:
+        form, name = where.form, where.column
+        if where.plain and raw.__class__ is str and len(raw) < DIGITS and raw.isdecimal():
+            value = int(raw)
+        elif raw is None:
+            self.errors.setdefault(name, f"{self.row.port.name}: could not be read")
+        else:
+            try:
                 value = where.read(raw)
-        except Unreadable as why:
-            self.errors.setdefault(where.column, f"{self.row.port.name}: {why}"[:200])
-        if where.form is None:
-            self.named[where.column] = value
+            except Unreadable as why:
+                self.errors.setdefault(name, f"{self.row.port.name}: {why}"[:200])
+        if form is None:
+            self.named[name] = value
             return
         assert not isinstance(value, str)
-        self.ends.pop(where.column, None)
         if value is not None and where.end is not None and value >= where.end:
-            self.ends[where.column], value = value, None
-        self.columns[where.column] = value
-        self.forms[where.column] = where.form
+            self.ends[name], value = value, None
+        self.columns[name] = value
+        self.forms[name] = form
 
 
 class _Sheet:

@@ -65,7 +65,7 @@ def _entries(lines: list[str], reading: Reading) -> Iterator[dict[str, str]]:
     header: list[str] | None = None
     for line in lines:
         try:
-            row = next(csv.reader([line]), [])
+            row = next(csv.reader([line]), []) if '"' in line else line.split(",")
         except csv.Error as why:
             reading.unread.append((str(why), line))
             continue
@@ -93,16 +93,18 @@ def _counters(reading: Reading, entry: Mapping[str, str], known: dict[str, Stati
         reading.unread.append(("no node or port", ",".join(entry.values())))
         return
     row = reading.row(_known(known, node, names), number)
-    row.values += [("ibdiagnet", name, _cell(cell)) for name, cell in entry.items() if name not in _IDENTITY]
+    row.values += [
+        ("ibdiagnet", name, _hex(cell) if cell[:2] == "0x" else cell)
+        for name, cell in entry.items()
+        if name not in _IDENTITY
+    ]
 
 
-def _cell(cell: str) -> Raw:
-    if cell.startswith("0x"):
-        try:
-            return int(cell, 16)
-        except ValueError:
-            return cell
-    return cell
+def _hex(cell: str) -> Raw:
+    try:
+        return int(cell, 16)
+    except ValueError:
+        return cell
 
 
 def _link(reading: Reading, entry: Mapping[str, str], known: dict[str, Station], names: Mapping[str, str]) -> None:

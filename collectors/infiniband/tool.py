@@ -9,6 +9,8 @@ from dataclasses import dataclass
 MOST_BYTES = 256 << 20
 """Some 300 bytes a port: far above the largest subnet of 48 k LIDs."""
 STDERR_BYTES = 64 << 10
+REST_S = 1.0
+"""For what a killed tool left in its pipes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +48,33 @@ async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYT
         raise ToolError(f"{argv[0]}: {why.strerror}") from why
     assert process.stdout is not None
     assert process.stderr is not None
+    reads = [
+        asyncio.ensure_future(_read(process.stdout, most_bytes, argv[0])),
+        asyncio.ensure_future(_drain(process.stderr, STDERR_BYTES)),
+    ]
     try:
         async with asyncio.timeout(timeout_s):
-            out, err = await asyncio.gather(
-                _read(process.stdout, most_bytes, argv[0]), _drain(process.stderr, STDERR_BYTES)
-            )
+            out, err = await asyncio.gather(*reads)
             return Output(out, err, await process.wait())
     except TimeoutError:
         raise ToolError(f"{argv[0]}: no end within {timeout_s:g} s; see --timeout") from None
     finally:
+        for read in reads:
+            read.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            await _end(process, process.stdout, process.stderr)
+
+
+async def _end(process: asyncio.subprocess.Process, *streams: asyncio.StreamReader) -> None:
+    """Kill it with its session. asyncio takes a process for ended when its pipes are, so what is left is read."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # something that left the session holds a pipe open
+        async with asyncio.timeout(REST_S):
+            for stream in streams:
+                while await stream.read(1 << 16):
+                    pass
             await process.wait()
 
 

@@ -221,6 +221,13 @@ def test_a_tool_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     assert not state.exists() or state.read_text().rpartition(") ")[2][0] == "Z"
 
 
+def test_a_child_that_left_the_tools_session_holds_nobody_up(tmp_path: Path) -> None:
+    tool(tmp_path, "slow", f"setsid sleep 600 & echo $! > {tmp_path}/child")
+    with pytest.raises(ToolError, match="no end within"):
+        asyncio.run(run_tool([str(tmp_path / "slow")], 0.5))
+    os.kill(int((tmp_path / "child").read_text()), 9)
+
+
 def test_a_tool_that_prints_without_end_is_stopped(tmp_path: Path) -> None:
     tool(tmp_path, "loud", "yes")
     with pytest.raises(ToolError, match="printed more than 1 MiB"):
