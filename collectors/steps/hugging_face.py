@@ -6,6 +6,7 @@ Transformers is imported when `StepCallback` is first asked for.
 # The hooks take what the framework gives them.
 # ruff: noqa: ARG002
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,7 +37,7 @@ class Hooks:
         """The rank begins, also again after an earlier `train()`."""
         if self.loop is not None:
             self.loop.stop()
-        sharded = bool(getattr(args, "fsdp", None) or getattr(args, "deepspeed", None))
+        sharded = is_sharded(args, model, self._options.get("env", os.environ))
         about: dict[str, Any] = {
             "rank": args.process_index,
             "world_size": args.world_size,
@@ -105,6 +106,15 @@ class Hooks:
         loop, self.loop = self.loop, None
         if loop is not None:
             loop.stop()
+
+
+def is_sharded(args: Any, model: Any, env: Mapping[str, str]) -> bool:
+    """Whether ranks wait for parts of one model from each other, by the arguments, accelerate's launcher or the model."""
+    if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
+        return True
+    if any(env.get(f"ACCELERATE_USE_{name}", "").lower() in ("1", "true") for name in ("FSDP", "DEEPSPEED")):
+        return True
+    return model is not None and any(hasattr(parameter, "device_mesh") for parameter in model.parameters())
 
 
 def shape(model: Any, args: Any) -> Mapping[str, Any] | None:

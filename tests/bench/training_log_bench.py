@@ -22,7 +22,8 @@ SECONDS = 1.0
 _ITERATION = re.compile(r"iteration\s+(\d+)/.*elapsed time per iteration \(ms\): ([\d.]+)")
 MEGATRON = (
     " [2026-05-05 06:{:02}:{:02}.000000] iteration {:8}/  100000 | consumed samples:     26112 |"
-    " elapsed time per iteration (ms): 1000.0 | throughput per GPU (TFLOP/s/GPU): 380.5 | learning rate: 4.800000E-05 | global batch size:   256 |"
+    " elapsed time per iteration (ms): 1000.0 | throughput per GPU (TFLOP/s/GPU): 380.5 |"
+    " learning rate: 4.800000E-05 | global batch size:   256 |"
     " lm loss: 9.123456E+00 | loss scale: 1.0 | grad norm: 2.345 | number of skipped iterations:   0 |"
 )
 NOISE = "INFO:megatron.core.datasets: building the index of document {} of the blended dataset, which takes a while"

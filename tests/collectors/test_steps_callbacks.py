@@ -279,6 +279,14 @@ def test_hugging_face_with_a_sharded_model_claims_neither_compute_nor_shape(ear:
     assert next(one for one in found if one["type"] == "hello")["model"] is None
 
 
+def test_a_model_that_a_launcher_shards_is_known() -> None:
+    args, model = SimpleNamespace(fsdp=None, deepspeed=None), Model()
+    assert not hugging_face.is_sharded(args, model, {"ACCELERATE_USE_FSDP": "false"})
+    assert hugging_face.is_sharded(args, model, {"ACCELERATE_USE_FSDP": "true"})
+    model.all[1].device_mesh = "cuda:0..7"  # type: ignore[attr-defined]
+    assert hugging_face.is_sharded(args, model, {})
+
+
 def test_a_model_of_which_parts_are_frozen_has_no_shape() -> None:
     model = Model()
     model.all[0].requires_grad = False
