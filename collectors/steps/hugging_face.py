@@ -109,7 +109,7 @@ class Hooks:
 
 
 def is_sharded(args: Any, model: Any, env: Mapping[str, str]) -> bool:
-    """Whether ranks wait for parts of one model from each other, by the arguments, accelerate's launcher or the model."""
+    """Whether ranks wait for parts of one model from each other: by arguments, accelerate's launcher or the model."""
     if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
         return True
     if any(env.get(f"ACCELERATE_USE_{name}", "").lower() in ("1", "true") for name in ("FSDP", "DEEPSPEED")):
