@@ -58,6 +58,9 @@ async def run(args: argparse.Namespace, outlet: Outlet, *, keep: bool) -> int:
         api = Api(Http(args.url, Access(args), session, args.timeout).fetch)
         with Bar() as bar:
             progress = None if cursor is None or args.restart else cursor.load()
+            if progress is not None and progress.over:
+                bar.complain("this import is over, Kafka has all of it; --restart begins anew")
+                return 0
             if progress is None:
                 plan = await plan_of(api, args, asked)
                 progress = Progress(plan, 0, plan.first)
@@ -82,8 +85,6 @@ async def run(args: argparse.Namespace, outlet: Outlet, *, keep: bool) -> int:
             except SourceError as why:
                 beats.fail(str(why))
                 raise
-            if cursor is not None:
-                cursor.path.unlink(missing_ok=True)
             if importer.tally.doubts:
                 bar.complain(f"{sum(importer.tally.doubts.values())} answers lacked something")
     return importer.tally.messages

@@ -400,7 +400,7 @@ def over_http(server: Server) -> Callable[[web.Request], Awaitable[web.StreamRes
     return handle
 
 
-def test_an_import_that_was_killed_goes_on_where_it_was_and_begins_anew_when_it_is_over() -> None:
+def test_an_import_that_was_killed_goes_on_where_it_was_and_is_done_once() -> None:
     server, outlet = Server(points()), ListOutlet()
     words = ("--from", str(T_S), "--to", str(T_S + 9000))
 
@@ -424,7 +424,12 @@ def test_an_import_that_was_killed_goes_on_where_it_was_and_begins_anew_when_it_
         before = len(server.asked)
         await source.serve(args, outlet)
         assert not any(path.endswith("/values") for path, _ in server.asked[before:])
-        assert not list((Path(kafka_settings().state) / "prometheus").iterdir())
+        before = len(server.asked)
+        await source.serve(args, outlet)
+        assert len(server.asked) == before
+        again = ListOutlet()
+        await source.serve(options("--url", url, *words, "--restart"), again)
+        assert len(again.of(GPU_SCRAPES)) == 1200
 
     with_server(over_http(server), use)
     for host in ("n1", "n2"):
