@@ -76,6 +76,8 @@ async def _end(process: asyncio.subprocess.Process, *streams: asyncio.StreamRead
                 while await stream.read(1 << 16):
                     pass
             await process.wait()
+            return
+    process._transport.close()
 
 
 async def _read(stream: asyncio.StreamReader, most: int, tool: str) -> bytes:

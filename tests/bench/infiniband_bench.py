@@ -115,16 +115,6 @@ def sysfs_rows(folder: Path, sweeps: int) -> list[str]:
     ]
 
 
-HW = (
-    "out_of_sequence",
-    "packet_seq_err",
-    "local_ack_timeout_err",
-    "duplicate_request",
-    "np_cnp_sent",
-    "rp_cnp_handled",
-)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Print one row a text, and one for sysfs."""
     options = argparse.ArgumentParser(description=__doc__)
