@@ -62,7 +62,7 @@ async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYT
         for read in reads:
             read.cancel()
         await asyncio.gather(*reads, return_exceptions=True)
-        if process.returncode is None:
+        if not (process.stdout.at_eof() and process.stderr.at_eof() and process.returncode is not None):
             await _end(process, process.stdout, process.stderr)
 
 
@@ -77,7 +77,9 @@ async def _end(process: asyncio.subprocess.Process, *streams: asyncio.StreamRead
                     pass
             await process.wait()
             return
-    process._transport.close()
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
 
 
 async def _read(stream: asyncio.StreamReader, most: int, tool: str) -> bytes:
