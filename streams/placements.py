@@ -1,5 +1,6 @@
 """Who runs where, by what jobs and their schedulers tell."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ class Placements:
     ended_us: dict[Named, int] = field(default_factory=dict)
     _aliases: dict[Named, str] = field(default_factory=dict)
     """A job's number at its scheduler, or one of its pods -> the name that it gives itself."""
+    _given: dict[Named, str] = field(default_factory=dict)
+    """Another name that a scheduler tells of a job, such as one of its pods -> its name at the scheduler."""
     _on_gpu: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
     _on_node: dict[Named, set[tuple[str, int]]] = field(default_factory=dict)
 
@@ -41,8 +44,8 @@ class Placements:
         key = Named(message.cluster, message.job)
         if message.kind == "ended":
             changed |= self._end(key, message.ts_us)
-            own = self._aliases.get(key)
-            if own is not None:
+            own = self.own_name(*key)
+            if own != key.name:
                 # Its scheduler says so of a job that may not have had the time to.
                 changed |= self._end(Named(key.cluster, own), message.ts_us)
         elif message.kind in ("started", "restarted"):
@@ -56,7 +59,11 @@ class Placements:
 
     def own_name(self, cluster: str, job: str) -> str:
         """The name that a job gives itself, by any name it is known under."""
-        return self._aliases.get(Named(cluster, job), job)
+        own = self._aliases.get(Named(cluster, job))
+        if own is not None:
+            return own
+        given = self._given.get(Named(cluster, job), job)
+        return self._aliases.get(Named(cluster, given), given)
 
     def rank(self, cluster: str, job: str, rank: int) -> Placement | None:
         """Where a rank runs or last ran."""
@@ -98,15 +105,35 @@ class Placements:
         return {self.own_name(cluster, job) for job, _ in ranks if not self.has_ended(cluster, job)}
 
     def _learn_names(self, message: JobEvent) -> bool:
+        """A job and its scheduler need not know each other's name: one alias that both tell is enough."""
         changed = False
         for alias in message.aliases:
             other = Named(message.cluster, alias)
-            if alias == message.job or self._aliases.get(other) == message.job:
+            if alias == message.job:
                 continue
-            self._aliases[other] = message.job
+            if message.source in (None, "job"):
+                names = [alias] + ([self._given[other]] if other in self._given else [])
+                changed |= self._call(message.cluster, names, message.job, message.ts_us)
+                continue
+            if self._given.get(other) != message.job:
+                self._given[other] = message.job
+                changed = True
+            own = self._aliases.get(other)
+            if own is not None:
+                changed |= self._call(message.cluster, [message.job], own, message.ts_us)
+        return changed
+
+    def _call(self, cluster: str, names: Sequence[str], own: str, ts_us: int) -> bool:
+        """These are names of the job that calls itself `own`; an end that was told under one of them is its own end."""
+        changed = False
+        for name in names:
+            other = Named(cluster, name)
+            if name == own or self._aliases.get(other) == own:
+                continue
+            self._aliases[other] = own
             changed = True
-            if other in self.ended_us:
-                self._end(Named(message.cluster, message.job), self.ended_us[other])
+            if self.ended_us.get(other, 0) >= ts_us:
+                self._end(Named(cluster, own), self.ended_us[other])
         return changed
 
     def _end(self, key: Named, ts_us: int) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from collectors.steps.client_courier import Courier
 from collectors.steps.client_env import JOB, LOCAL_RANK, NODE, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
+from collectors.steps.client_names import names_of, pod_of
 from collectors.steps.client_step import TROUBLE, Checkpoint, GpuTimers, Phase, Step
 from collectors.steps.client_words import body, count, number, reason
 
@@ -62,7 +63,12 @@ class Run:
             "gpu_model": None if gpu_model is None else str(gpu_model),
             "coords": dict(coords or {}),
         }
+        pod = pod_of(env)
+        if pod is not None:  # a placement of thousands of ranks carries this line of each
+            self._here["pod"] = pod
+        self._aliases = names_of(self.job, env)
         self._about = {
+            "aliases": self._aliases,
             "ts_us": time.time_ns() // 1000,
             "world_size": self.world_size,
             "model": None if model is None else dict(model),
@@ -191,9 +197,9 @@ class Run:
         try:
             rows = [dict(row) for row in ranks]
             parts = [rows[i : i + RANKS_A_PART] for i in range(0, len(rows), RANKS_A_PART)]
-            ts_us = time.time_ns() // 1000
+            every = {"ts_us": time.time_ns() // 1000, "parts": len(parts), "aliases": self._aliases}
             for number, part in enumerate(parts):
-                self._courier.keep("placed", body({"ts_us": ts_us, "part": number, "parts": len(parts), "ranks": part}))
+                self._courier.keep("placed", body({**every, "part": number, "ranks": part}))
         except TROUBLE:
             self._courier.lose()
 

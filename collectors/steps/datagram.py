@@ -19,6 +19,9 @@ FUTURE_US = 60 * 1_000_000
 """How far a datagram's time may stand off this node's clock, which is the rank's own."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
+PodName = Annotated[str, Meta(min_length=3, max_length=320, pattern="^[^/]+/[^/]+$")]
+"""`namespace/name`, of 63 and 253 characters at most."""
+Aliases = Annotated[list[Name], Meta(max_length=16)]
 Text = Annotated[str, Meta(max_length=1000)]
 Rank = Annotated[int, Meta(ge=0, lt=MAX_RANKS)]
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -67,6 +70,9 @@ class HelloDatagram(Datagram, frozen=True, kw_only=True, tag="hello"):
     coords: Coords = field(default_factory=Coords)
     model: ModelShape | None = None
     flops_per_token: float | None = None
+    pod: PodName | None = None
+    aliases: Aliases = field(default_factory=list)
+    """Other names of the job; its pods are not among them."""
 
 
 class EventDatagram(Datagram, frozen=True, kw_only=True, tag="event"):
@@ -90,6 +96,7 @@ class PlacedRank(Struct, frozen=True, kw_only=True):
     gpu_uuid: Name | None = None
     gpu_model: Name | None = None
     coords: Coords = field(default_factory=Coords)
+    pod: PodName | None = None
 
 
 class PlacedDatagram(Datagram, frozen=True, kw_only=True, tag="placed"):
@@ -99,6 +106,7 @@ class PlacedDatagram(Datagram, frozen=True, kw_only=True, tag="placed"):
     part: Annotated[int, Meta(ge=0, lt=MAX_PARTS)]
     parts: Annotated[int, Meta(ge=1, le=MAX_PARTS)]
     ranks: Annotated[list[PlacedRank], Meta(max_length=1000)]
+    aliases: Aliases = field(default_factory=list)
 
 
 AnyDatagram = StepDatagram | HelloDatagram | EventDatagram | PlacedDatagram

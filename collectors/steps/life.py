@@ -1,15 +1,18 @@
 """A job's life as its ranks tell it: starts, ends, checkpoints, and where every rank runs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from collectors.contract.job import JobEvent, Placement
-from collectors.steps.datagram import EventDatagram, HelloDatagram, PlacedDatagram
+from collectors.steps.datagram import EventDatagram, HelloDatagram, PlacedDatagram, PlacedRank
 
 V = TypeVar("V")
 
 JOBS = 256
 """Jobs of one node whose ranks or placement parts are remembered; the oldest is forgotten."""
+MOST_ALIASES = 4096
+"""Names of a job, most of them its pods: some 200 KB."""
 
 
 @dataclass(slots=True)
@@ -18,6 +21,7 @@ class Ranks:
 
     world_size: int
     placement: dict[int, Placement] = field(default_factory=dict)
+    aliases: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -47,6 +51,7 @@ class JobLife:
     def hello(self, said: HelloDatagram) -> list[JobEvent]:
         """Rank 0 starts the attempt; the last rank of a job that fits on this node completes its placement."""
         events = []
+        pod = pod_on(self._node, said.pod)
         if said.rank == 0:
             events.append(
                 JobEvent(
@@ -60,6 +65,7 @@ class JobLife:
                     rank=0,
                     node=self._node,
                     pid=said.pid,
+                    aliases=_names(said.job, said.aliases, [pod]),
                 )
             )
         key = (said.job, said.attempt)
@@ -72,13 +78,16 @@ class JobLife:
             gpu_uuid=said.gpu_uuid,
             gpu_model=said.gpu_model,
             coords=said.coords,
+            pod=pod,
         )
+        if len(ranks.aliases) < MOST_ALIASES:
+            ranks.aliases.update(dict.fromkeys(said.aliases))
         if ranks.placement.get(said.rank) == own:
             return events
         ranks.placement[said.rank] = own
         if len(ranks.placement) == said.world_size and key not in self._gathered:
             whole = [ranks.placement[rank] for rank in sorted(ranks.placement)]
-            events.append(self._placed(said.job, said.attempt, said.ts_us, whole))
+            events.append(self._placed(said.job, said.attempt, said.ts_us, whole, ranks.aliases))
         return events
 
     def placed(self, said: PlacedDatagram) -> list[JobEvent]:
@@ -89,16 +98,14 @@ class JobLife:
             parts = _bounded(self._parts, key, Parts(said.ts_us, said.parts))
         if said.ts_us < parts.ts_us:
             return []
-        parts.have[said.part] = [
-            Placement(rank=row.rank, node=row.node, gpu_uuid=row.gpu_uuid, gpu_model=row.gpu_model, coords=row.coords)
-            for row in said.ranks
-        ]
+        parts.have[said.part] = [_placement(row) for row in said.ranks]
         if len(parts.have) < parts.count:
             return []
         del self._parts[key]
         _bounded(self._gathered, key, said.ts_us)
         whole = {row.rank: row for part in parts.have.values() for row in part}
-        return [self._placed(said.job, said.attempt, said.ts_us, [whole[rank] for rank in sorted(whole)])]
+        ranks = [whole[rank] for rank in sorted(whole)]
+        return [self._placed(said.job, said.attempt, said.ts_us, ranks, said.aliases)]
 
     def event(self, said: EventDatagram) -> JobEvent:
         """A checkpoint, a heartbeat or the end, as it was told."""
@@ -118,7 +125,7 @@ class JobLife:
             pid=said.pid,
         )
 
-    def _placed(self, job: str, attempt: int, ts_us: int, whole: list[Placement]) -> JobEvent:
+    def _placed(self, job: str, attempt: int, ts_us: int, whole: list[Placement], aliases: Iterable[str]) -> JobEvent:
         return JobEvent(
             cluster=self._cluster,
             ts_us=ts_us,
@@ -127,7 +134,32 @@ class JobLife:
             kind="placed",
             placement=whole,
             node=self._node,
+            aliases=_names(job, aliases, (row.pod for row in whole)),
         )
+
+
+def pod_on(node: str, pod: str | None) -> str | None:
+    """A rank's pod. With the host's network a pod's host name, from which its name was told, is the node's."""
+    if pod is None or pod.rpartition("/")[2].partition(".")[0] == node.partition(".")[0]:
+        return None
+    return pod
+
+
+def _placement(row: PlacedRank) -> Placement:
+    return Placement(
+        rank=row.rank,
+        node=row.node,
+        gpu_uuid=row.gpu_uuid,
+        gpu_model=row.gpu_model,
+        coords=row.coords,
+        pod=pod_on(row.node, row.pod),
+    )
+
+
+def _names(job: str, aliases: Iterable[str], pods: Iterable[str | None]) -> list[str]:
+    """Those that are not the job's own, once each."""
+    names = dict.fromkeys(name for name in (*aliases, *pods) if name is not None and name != job)
+    return list(names)[:MOST_ALIASES]
 
 
 def _bounded(memory: dict[tuple[str, int], V], key: tuple[str, int], value: V) -> V:

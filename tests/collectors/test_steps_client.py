@@ -14,6 +14,7 @@ import pytest
 from collectors.steps.client import Run
 from collectors.steps.client_courier import KEPT
 from collectors.steps.client_env import attempt_of, gpu_uuid_of
+from collectors.steps.client_names import names_of, pod_of
 from collectors.steps.client_step import LATE_STEPS
 from tests.collectors.ear import Ear
 
@@ -471,6 +472,42 @@ def test_the_launcher_says_who_a_rank_is(env: dict[str, str], expected: tuple[st
 )
 def test_an_attempt_grows_with_each_restart(env: dict[str, str], attempt: int) -> None:
     assert attempt_of(None, env) == attempt
+
+
+@pytest.mark.parametrize(
+    ("job", "env", "names"),
+    [
+        ("llm", {"SLURM_JOB_ID": "4711"}, ["4711"]),
+        ("4711", {"SLURM_JOB_ID": "4711"}, []),
+        ("llm", {"SLURM_JOB_ID": "1", "SLURM_ARRAY_JOB_ID": "4", "SLURM_ARRAY_TASK_ID": "0"}, ["1", "4_0"]),
+        ("4711", {"SLURM_JOB_ID": "4711", "SLURM_ARRAY_JOB_ID": "4700"}, []),
+        ("llm", {}, []),
+    ],
+)
+def test_slurms_names_of_a_job_are_told_beside_its_own(job: str, env: dict[str, str], names: list[str]) -> None:
+    assert names_of(job, env) == names
+
+
+@pytest.mark.parametrize(
+    ("env", "pod"),
+    [
+        ({"POD_NAMESPACE": "ml", "POD_NAME": "llm-0", "HOSTNAME": "x"}, "ml/llm-0"),
+        ({"HOSTNAME": "llm-0"}, "from-file/llm-0"),
+        ({"HOSTNAME": "llm-0", "JOB_COMPLETION_INDEX": "0"}, None),
+        ({"POD_NAME": "llm-0-x7k2p", "HOSTNAME": "llm-0", "JOB_COMPLETION_INDEX": "0"}, "from-file/llm-0-x7k2p"),
+        ({"HOSTNAME": "x" * 63}, None),
+        ({"POD_NAMESPACE": "ml", "POD_NAME": "a/b"}, None),
+        ({"POD_NAMESPACE": "ml", "POD_NAME": "x" * 300}, None),
+        ({}, None),
+    ],
+)
+def test_a_pod_is_named_for_sure_or_not_at_all(env: dict[str, str], pod: str | None, tmp_path: Path) -> None:
+    (tmp_path / "namespace").write_text("from-file\n")
+    assert pod_of(env, str(tmp_path / "namespace")) == pod
+
+
+def test_outside_kubernetes_a_host_name_is_no_pod(tmp_path: Path) -> None:
+    assert pod_of({"HOSTNAME": "n1"}, str(tmp_path / "none")) is None
 
 
 def test_a_gpu_is_named_by_uuid_or_not_at_all() -> None:

@@ -9,7 +9,7 @@ from collectors.contract.job import Coords, JobEvent, ModelShape, Placement, Ste
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
 from collectors.steps.batch import ROWS_A_REPORT
 from collectors.steps.intake import Intake
-from collectors.steps.life import JOBS
+from collectors.steps.life import JOBS, MOST_ALIASES
 from tests.collectors.list_outlet import ListOutlet
 
 NOW = 1_764_500_000_000_000
@@ -136,6 +136,37 @@ def test_parts_of_an_older_gathering_do_not_mix_in() -> None:
     assert [[row.rank for row in event.placement] for event in outlet.of(JOB_PLACEMENTS)] == [[8, 9]]
 
 
+def test_a_job_tells_its_names_at_the_scheduler_with_its_start_and_its_placement() -> None:
+    names = ["4711", "4700_11"]
+    outlet = taken([hello(0, aliases=names, pod="ml/llm-0"), hello(1, aliases=names, pod="ml/llm-1")])
+    start, place = outlet.of(JOB_EVENTS)
+    assert (start.kind, start.aliases) == ("started", ["4711", "4700_11", "ml/llm-0"])
+    assert (place.kind, place.aliases) == ("placed", ["4711", "4700_11", "ml/llm-0", "ml/llm-1"])
+    assert [row.pod for row in place.placement] == ["ml/llm-0", "ml/llm-1"]
+
+
+def test_a_gathered_placement_tells_each_pod_once_and_only_so_many() -> None:
+    def rank(number: int, pod: str) -> dict[str, Any]:
+        return {"rank": number, "node": f"n{number}", "pod": pod}
+
+    def part(number: int, parts: int, rows: list[dict[str, Any]]) -> bytes:
+        return datagram("placed", ts_us=NOW, part=number, parts=parts, ranks=rows, aliases=["4711", "j"])
+
+    two = [rank(0, "ml/a"), rank(1, "ml/a"), rank(2, "ml/b")]
+    (event,) = taken([part(0, 1, two)]).of(JOB_PLACEMENTS)
+    assert event.aliases == ["4711", "ml/a", "ml/b"]
+    many = [[rank(number, f"ml/p{number}") for number in range(at, at + 1000)] for at in range(0, 5000, 1000)]
+    (event,) = taken([part(at, 5, rows) for at, rows in enumerate(many)]).of(JOB_PLACEMENTS)
+    assert (len(event.placement), len(event.aliases)) == (5000, MOST_ALIASES)
+
+
+def test_a_host_name_that_is_the_nodes_is_no_pods() -> None:
+    row = {"rank": 0, "node": "n7.cluster.local", "pod": "ml/n7"}
+    (event,) = taken([datagram("placed", ts_us=NOW, part=0, parts=1, ranks=[row])]).of(JOB_PLACEMENTS)
+    assert (event.placement[0].pod, event.aliases) == (None, [])
+    assert taken([hello(0, pod="ml/n1")]).of(JOB_EVENTS)[0].aliases == []
+
+
 def test_a_gathered_placement_is_not_overruled_by_greetings() -> None:
     outlet = taken([placed(0, 1, 0, 1), hello(0), hello(1)])
     assert [event.placement[0].node for event in outlet.of(JOB_PLACEMENTS)] == ["n0"]
@@ -173,6 +204,8 @@ HOSTILE = {
     datagram("event", kind="placed", ts_us=NOW): "comes as its own datagram",
     datagram("event", kind="ended", ts_us=NOW + 3_600_000_000): "is not of this week",
     placed(3, 2, 0): "part 3 of 2",
+    hello(0, pod="no-namespace"): "at `$.pod`",
+    hello(0, aliases=["x"] * 17): "at `$.aliases`",
 }
 
 

@@ -77,3 +77,42 @@ def test_a_pod_holds_only_the_gpus_that_its_node_says_it_holds() -> None:
     for order in permutations((held, seen)):
         told = world(*order)
         assert [told.jobs_on_gpu("default", uuid) for uuid in ("G0", "G1")] == [{"ml/bert"}, {"ml/other"}]
+
+
+def test_a_job_in_pods_is_one_with_what_kubernetes_calls_it_by_any_pod_that_both_tell() -> None:
+    held = JobEvent(
+        ts_us=T0,
+        job="ml/bert",
+        kind="placed",
+        source="kubernetes",
+        aliases=["ml/bert-0", "ml/bert-1"],
+        placement=[Placement(rank=-1, node="n1", pod="ml/bert-0"), Placement(rank=-2, node="n1", pod="ml/bert-1")],
+    )
+    begun = JobEvent(ts_us=T0 + 10, job="llm", kind="started", aliases=["ml/bert-0"])
+    seen = scrape(
+        Gpu(uuid="G0", index=0, namespace="ml", pod="bert-0"), Gpu(uuid="G1", index=1, namespace="ml", pod="bert-1")
+    )
+    for order in permutations((held, begun, seen)):
+        told = world(*order)
+        assert [told.jobs_on_gpu("default", uuid) for uuid in ("G0", "G1")] == [{"llm"}, {"llm"}]
+        assert told.jobs_on_node("default", "n1") == {"llm"}
+    end = JobEvent(ts_us=T0 + 60, job="ml/bert", kind="ended", state="failed", source="kubernetes")
+    for order in permutations((held, begun, end)):
+        assert not world(*order).is_running("default", "llm")
+
+
+def test_a_pods_name_that_is_used_again_belongs_to_the_later_job() -> None:
+    def begun(job: str, ts_us: int) -> JobEvent:
+        return JobEvent(ts_us=ts_us, job=job, kind="started", aliases=["ml/bert-0"])
+
+    held = JobEvent(ts_us=T0, job="ml/bert", kind="placed", source="kubernetes", aliases=["ml/bert-0"])
+    for order in permutations((held, begun("llm", T0 + 1))):
+        told = world(*order, begun("llm-2", T0 + 90))
+        assert {told.placements.own_name("default", name) for name in ("ml/bert", "ml/bert-0")} == {"llm-2"}
+        assert told.placements.own_name("default", "llm") == "llm"
+
+
+def test_a_number_that_ended_before_the_job_began_under_it_again_ends_nothing() -> None:
+    end = JobEvent(ts_us=T0 + 10, job="77", kind="ended", state="node_fail", source="slurm")
+    begun = JobEvent(ts_us=T0 + 60, job="llm", kind="restarted", attempt=1000, aliases=["77"])
+    assert world(GIVEN, end, begun).is_running("default", "llm")
