@@ -1,6 +1,11 @@
 """What every message shares."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Us = Annotated[int, Meta(ge=0, lt=253_402_300_800_000_000)]
+"""Unix microseconds, UTC, before the year 10000: later ones are of a wrong unit, and no calendar has them."""
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -11,7 +16,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """
 
     cluster: str = "default"
-    ts_us: int
+    ts_us: Us
 
 
 def scoped(cluster: str, *names: str) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 CLOCK_SET_US = 100_000
 
-_RECORD = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;([^\n]*)")
+_RECORD = re.compile(rb"(\d{1,10}),(\d{1,19}),(\d{1,16}),[^;]*;([^\n]*)")
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 

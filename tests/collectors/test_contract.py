@@ -213,3 +213,10 @@ def test_what_lldp_sees_does_not_replace_what_the_file_says_in_the_compacted_log
         for source in ("file", "inventory", "lldp")
     ]
     assert keys == [f"default/leaf1/Ethernet1/1/{source}" for source in ("file", "inventory", "lldp")]
+
+
+@pytest.mark.parametrize("ts_us", [-1, 253_402_300_800_000_000])
+def test_a_time_that_no_calendar_has_is_not_read(ts_us: int) -> None:
+    wire = msgspec.json.encode({"ts_us": ts_us, "node": "n", "kind": "xid"})
+    with pytest.raises(msgspec.ValidationError, match="ts_us"):
+        KERNEL_EVENTS.decode(wire)

@@ -5,7 +5,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from collectors.contract.gpu import Entities, Gpu
+from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.contract.job import CollectiveWindow, CommMember
 from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS, NCCL_WINDOWS
 from tests.warehouse.messages import T0, gpu_scrape, job_placed, one_of_each, port_scrape
@@ -90,7 +90,7 @@ def test_a_counter_value_that_its_column_cannot_hold_stands_in_the_long_table(od
 
 
 def test_a_counter_at_its_end_is_unread_in_its_column_and_kept_beside() -> None:
-    ends = {
+    ends: dict[str, Any] = {
         "columns": {"ib_link_down_events": [None, 3]},
         "saturated": {"ib_link_down_events": [255, None]},
         "named": {},
@@ -201,3 +201,14 @@ def test_the_same_uuid_may_stand_for_several_mig_instances(lake: duckdb.DuckDBPy
     gpus = [Gpu(uuid="GPU-a", mig="1g.10gb/7"), Gpu(uuid="GPU-a", mig="1g.10gb/8")]
     write(lake, [(GPU_SCRAPES, [gpu_scrape(gpus=gpus)])], place=place)
     assert lake.execute("select mig from gpu_now order by mig").fetchall() == [("1g.10gb/7",), ("1g.10gb/8",)]
+
+
+def test_a_number_with_more_digits_than_its_column_keeps_is_rounded_and_costs_no_row() -> None:
+    big = 67_358_889  # more than the 24 bits of a REAL
+    scrape = GpuScrape(
+        node="n", ts_us=T0, gpus=[Gpu(uuid="g")], columns={"155": [big], "100": [2**60 + 1]}, named={"x": [2**60 + 1]}
+    )
+    tables = rows_of(GPU_SCRAPES.name, [scrape])
+    assert tables["gpu_scrapes"].column("power_w").to_pylist() == [67_358_888.0]
+    assert tables["gpu_scrapes"].column("sm_clock_mhz").to_pylist() == [float(2**60)]
+    assert tables["gpu_fields"].column("value").to_pylist() == [float(2**60)]

@@ -45,9 +45,21 @@ def build(table: str, columns: Columns) -> pa.Table:
         field = schema.field(name)
         if pa.types.is_timestamp(field.type):
             check_times(values)
-        arrays.append(values if isinstance(values, pa.Array) else pa.array(values, field.type))
+        arrays.append(values if isinstance(values, pa.Array) else array(values, field.type))
         fields.append(field)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
+    """Values as one type. A whole number too large for a float's digits is rounded, as the float would be."""
+    made: pa.Array[Any]
+    try:
+        made = pa.array(values, kind)
+    except pa.ArrowInvalid:
+        if not pa.types.is_floating(kind):
+            raise
+        made = pa.array([None if value is None else float(value) for value in values], kind)
+    return made
 
 
 def check_times(values: Sequence[int | None]) -> None:

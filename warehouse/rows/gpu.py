@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.contract.topic import encode
-from warehouse.rows.arrow import Tables, arrow_schema, build, check_parallel
+from warehouse.rows.arrow import Tables, array, arrow_schema, build, check_parallel
 from warehouse.rows.errors import error_rows
 
 COLUMNS = Path(__file__).parent.parent / "gpu_columns.csv"
@@ -94,7 +94,7 @@ class _Scrapes:
             for parent, part, value in zip(parents, entities.ids, values, strict=True):
                 gpu = parent if parent in of_gpu else None
                 place = part if parent is None or gpu is not None else f"{parent}/{part}"
-                row = (scrape.cluster, scrape.node, scrape.ts_us, scrape.source, gpu, None, field)
+                row: tuple[Any, ...] = (scrape.cluster, scrape.node, scrape.ts_us, scrape.source, gpu, None, field)
                 row += (key if field is None else None, value, entities.kind, place)
                 self.put(row)
 
@@ -109,8 +109,7 @@ class _Scrapes:
         values.extend(repeat(None, self.count - len(values)))
         made: pa.Array[Any]
         if not pa.types.is_integer(kind):
-            made = pa.array(values, kind)
-            return made
+            return array(values, kind)
         try:
             made = pa.array(values, pa.float64()).cast(kind)
         except pa.ArrowInvalid:
