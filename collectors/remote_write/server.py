@@ -38,8 +38,9 @@ class Answer(Exception):
 class Server:
     """Handlers of one listener."""
 
-    def __init__(self, intake: Intake, gate: Gate) -> None:
+    def __init__(self, intake: Intake, gate: Gate, body_s: float = BODY_S) -> None:
         self._intake = intake
+        self._body_s = body_s
         self._gate = gate
         self._held = 0
 
@@ -104,7 +105,7 @@ class Server:
             raise Answer(415, f"Content-Encoding {packing}: only {' and '.join(unpackers)} is understood")
         peer = request.remote or "unknown"
         with _Held(self, request) as held:
-            body = await _body(request, held)
+            body = await _body(request, held, self._body_s)
             try:
                 pushed = within(read(unpack(body), self._intake.book))
             except TooLarge as why:
@@ -150,15 +151,15 @@ class _Held:
         self.count += count
 
 
-async def _body(request: web.Request, held: _Held) -> bytes:
+async def _body(request: web.Request, held: _Held, within_s: float) -> bytes:
     pieces: list[bytes] = []
     try:
-        async with asyncio.timeout(BODY_S):
+        async with asyncio.timeout(within_s):
             async for piece in request.content.iter_any():
                 held.add(len(piece))
                 pieces.append(piece)
     except TimeoutError as why:
-        raise Answer(408, f"the body did not come within {BODY_S:g} s") from why
+        raise Answer(408, f"the body did not come within {within_s:g} s") from why
     except web.PayloadAccessError as why:
         raise Answer(400, f"the body was cut: {why}") from why
     return b"".join(pieces)

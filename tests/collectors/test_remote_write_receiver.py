@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import StepReport
@@ -241,6 +244,41 @@ def test_targets_that_are_silent_for_an_hour_are_forgotten() -> None:
     site.now_s = 3601.0
     site.receiver.tick()
     assert site.receiver.targets == {}
+
+
+def held(site: Site) -> set[tuple[int, str, str, float | None]]:
+    """(microseconds, field, GPU, value) that Kafka has, pieces included."""
+    return {
+        (m.ts_us, name, part.uuid, value)
+        for m in site.outlet.of(GPU_SCRAPES)
+        for name, values in m.columns.items()
+        for part, value in zip(m.gpus, values, strict=True)
+    }
+
+
+@given(
+    cuts=st.sets(st.integers(1, 19)),
+    failures=st.sets(st.integers(0, 19)),
+    again=st.sets(st.integers(0, 19)),
+    learned=st.booleans(),
+)
+def test_however_requests_are_cut_fail_and_are_sent_again_each_scrape_is_told_whole_once_and_in_order(
+    cuts: set[int], failures: set[int], again: set[int], learned: bool
+) -> None:
+    site = Site().learned() if learned else Site()
+    samples = [one for number in range(5) for one in scrape(T_MS + number * 15 * S, float(number * 10))]
+    edges = [0, *sorted(cuts), len(samples)]
+    for number, (first, last) in enumerate(pairwise(edges)):
+        request = samples[first:last]
+        site.outlet.away = number in failures
+        assert site.push(request) == (number not in failures)
+        site.outlet.away = False
+        for _ in range((number in failures) + (number in again)):
+            assert site.push(request)
+        ids = {TEMP: "150", CLOCK: "100"}
+        assert {(ts * 1000, ids[name], labels["UUID"], value) for name, labels, value, ts in request} <= held(site)
+    site.receiver.flush()
+    assert [one for one in site.told() if not one[1]] == [(15 * n, False, columns(n * 10.0)) for n in range(5)]
 
 
 def megatron(count: float, total_ms: float, ts_ms: int = T_MS, **more: str) -> list[Sample]:

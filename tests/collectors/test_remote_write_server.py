@@ -13,16 +13,17 @@ from typing import Any
 import aiohttp
 import grpc.aio
 import pytest
+from aiohttp import web
 
 from collectors.contract.topics import GPU_SCRAPES
 from collectors.remote_write import source, wire
 from collectors.remote_write.access import gate, read_address
 from collectors.remote_write.intake import Intake
-from collectors.remote_write.limits import MOST_BODY, MOST_SCRAPES, MOST_UNPACKED
+from collectors.remote_write.limits import MOST_BODY, MOST_HELD, MOST_SCRAPES, MOST_UNPACKED
 from collectors.remote_write.listener import listen
 from collectors.remote_write.pushed import read_v1
 from collectors.remote_write.series import NOT_OURS
-from collectors.remote_write.server import V2
+from collectors.remote_write.server import V2, Answer, Server
 from collectors.remote_write.sight import sights
 from collectors.source import SourceError
 from collectors.sources import SourceParser
@@ -166,6 +167,27 @@ def test_a_sender_that_goes_away_in_the_middle_costs_nothing() -> None:
         assert (await site.post(snappy(v1(scrape(T_MS))), V1_TYPE))[0] == 204
 
     assert len(serving(use).of(GPU_SCRAPES)) == 2
+
+
+def test_a_body_that_does_not_come_is_given_up_and_what_it_held_is_free_again() -> None:
+    async def run() -> None:
+        intake = Intake(ListOutlet(), cluster="c", collector="x", listen="l", interval_s=None)
+        server = Server(intake, lambda _: True, body_s=0.05)
+        runner = web.AppRunner(server.app(), auto_decompress=False)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        reader, writer = await asyncio.open_connection(*runner.addresses[0][:2])
+        head = f"POST {WRITE} HTTP/1.1\r\nHost: x\r\nContent-Encoding: snappy\r\nContent-Length: 9\r\n\r\n"
+        writer.write(head.encode() + b"half")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+        writer.close()
+        await runner.cleanup()
+        server.hold(MOST_HELD)
+        with pytest.raises(Answer) as told:
+            server.hold(1)
+        assert (told.value.status, told.value.why) == (503, "too much is under way; send it again")
+
+    asyncio.run(run())
 
 
 def test_while_kafka_is_away_the_sender_is_asked_to_come_again() -> None:
