@@ -1,5 +1,6 @@
 """Which interfaces are ports, and what they are called."""
 
+from collections import Counter
 from collections.abc import Collection
 
 from collectors.snmp.mib import IF_NAME, IF_TABLE
@@ -18,5 +19,5 @@ def ports(tables: Tables, types: Collection[int]) -> dict[int, str]:
             name = words(names.get(index)) or words(descrs.get(index))
             if name:
                 found[index] = name
-    taken = list(found.values())
-    return {index: name if taken.count(name) == 1 else f"{name}#{index}" for index, name in found.items()}
+    taken = Counter(found.values())
+    return {index: name if taken[name] == 1 else f"{name}#{index}" for index, name in found.items()}

@@ -1,8 +1,6 @@
 """Walks written to files: what an agent had, at the time at which the file was written."""
 
 import argparse
-import sys
-import time
 from pathlib import Path
 
 from collectors.contract.fabric import Link, PortScrape
@@ -19,6 +17,10 @@ from collectors.snmp.uptime import Uptime
 from collectors.snmp.value import Varbind
 from collectors.snmp.walk_text import BadLine, read_walk
 from collectors.source import Outlet, SourceError
+from collectors.whole_file import read_whole
+
+MOST_BYTES = 256 << 20
+"""A walk of everything that a switch of 512 ports has is some 50 MB."""
 
 
 def replay(args: argparse.Namespace, outlet: Outlet) -> int:
@@ -39,8 +41,8 @@ def replay(args: argparse.Namespace, outlet: Outlet) -> int:
 def read_file(path: Path, args: argparse.Namespace) -> tuple[PortScrape, list[Link], list[BadLine]]:
     """What a file says, and the lines that say nothing. Raises `SourceError` where there is no switch in it."""
     preset = chosen(presets(args.presets), args.preset, "--preset")
-    text, ts_us = _text(path)
-    varbinds, bad = read_walk(text)
+    raw, ts_us = read_whole(path, MOST_BYTES)
+    varbinds, bad = read_walk(raw.decode("utf-8", "surrogateescape"))
     if not varbinds:
         first = f"; {why_bad(bad)}" if bad else ""
         raise SourceError(f"{path}: no entry in it{first}; write it with `snmpwalk -On -v2c -c COMMUNITY HOST .1`")
@@ -90,13 +92,3 @@ def read_walked(
     scrape = replace(layout.grid.cut(name, ts_us, cluster=cluster), epoch=uptime.epoch)
     links = Cables().changes(name, ts_us, cluster, heard(tables, layout)) if preset.neighbours else []
     return scrape, links
-
-
-def _text(path: Path) -> tuple[str, int]:
-    """The content, and the time at which it was written, microseconds."""
-    if str(path) == "-":
-        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape"), time.time_ns() // 1000
-    try:
-        return path.read_bytes().decode("utf-8", "surrogateescape"), path.stat().st_mtime_ns // 1000
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import socket
 import time
 import zlib
@@ -11,6 +10,7 @@ from random import randrange
 from collectors.contract.beat import Beat
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.defect import defect
 from collectors.snmp.agent import Agent, AgentError
 from collectors.snmp.pdu import LAST_ID
 from collectors.snmp.post import Address, Post, Stray
@@ -73,9 +73,8 @@ class Service:
             error = str(why)
         except TimeoutError:
             error = f"its answers took longer than {self._longest_s:g} s"
-        except Exception as why:
-            logging.getLogger("lockstep.collect").exception("snmp: reading %s", target.address)
-            error = f"a defect in reading it: {type(why).__name__}: {why}"
+        except Exception as why:  # noqa: BLE001 (what was learned may be wrong, so it is learned anew)
+            error = defect(f"snmp:{target.address}", why)
             switch = None
         self._lost = self._lost - {target.name} if error is None else self._lost | {target.name}
         self._beat(target, time.monotonic() - began_s, samples, messages, error)
