@@ -7,6 +7,7 @@ from collectors.dcgm.access import Access
 from collectors.dcgm.http import HttpError, Url
 from collectors.dcgm.names import Names
 from collectors.dcgm.response import Buffers, Response
+from collectors.defect import defect
 
 Done = Callable[[bytes | OSError], None]
 """Called once for each request: with the page, or with what went wrong."""
@@ -42,6 +43,9 @@ class _Wire(asyncio.BufferedProtocol):
         except HttpError as why:
             self._settle(why)
             return
+        except Exception as why:  # noqa: BLE001 (raised into asyncio it would be told as a connection that was cut)
+            self._settle(OSError(defect("dcgm", why)))
+            return
         if body is not None:
             self.open = self.open and self._response.keeps
             self._settle(body)
@@ -55,6 +59,9 @@ class _Wire(asyncio.BufferedProtocol):
             body = self._response.ended()
         except HttpError as why:
             self._settle(why)
+            return
+        except Exception as why:  # noqa: BLE001 (as above)
+            self._settle(OSError(defect("dcgm", why)))
             return
         cut = exc if isinstance(exc, OSError) else ConnectionResetError("closed before the end of the page")
         self._settle(cut if body is None else body)
@@ -136,6 +143,12 @@ class Client:
             self._transport, self._wire = await self._first_of(addresses)
         except OSError as why:
             self._finish(why)
+            return
+        except UnicodeError:
+            self._finish(OSError(f"{self._url.host[:80]} can be no name of a host"))
+            return
+        except Exception as why:  # noqa: BLE001 (nobody waits for this task)
+            self._finish(OSError(defect(f"dcgm:{self._url.host}", why)))
             return
         self._ask()
 

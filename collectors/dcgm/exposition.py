@@ -4,10 +4,12 @@ import re
 from typing import NamedTuple
 
 _SERIES = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*", re.DOTALL)
-_LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
-_HEAD = r'[a-zA-Z_:][a-zA-Z0-9_:]*(?:\s*\{(?>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}|(?=\s))'
+_LABEL = re.compile(r'\s*+([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]++|\\.)*+)"\s*+(?:,|$)')
+_HEAD = r'[a-zA-Z_:][a-zA-Z0-9_:]*+(?:\s*+\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}|(?=\s))'
 _FULL = re.compile(rf"({_HEAD})\s*(\S+)(?:\s+(-?[0-9][0-9.eE+]*))?(?:\s+#\s.*)?")
 """Name and labels, the value, then perhaps a timestamp and perhaps an exemplar."""
+END_US = 253_402_300_800_000_000
+"""The year 10000: later times are of another unit."""
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -49,11 +51,15 @@ def read_labels(block: str) -> dict[str, str] | None:
 
 
 def read_time_us(text: str, openmetrics: bool) -> int | None:
-    """A timestamp in microseconds: seconds in OpenMetrics, milliseconds in Prometheus' form. None: no time."""
+    """A timestamp in microseconds: seconds in OpenMetrics, milliseconds in Prometheus' form.
+
+    None: no time, or none that a message may have.
+    """
     try:
-        return int(float(text) * 1e6) if openmetrics else int(text) * 1000
+        time_us = int(float(text) * 1e6) if openmetrics else int(text) * 1000
     except (ValueError, OverflowError):
         return None
+    return time_us if 0 <= time_us < END_US else None
 
 
 def is_sample(line: str) -> bool:

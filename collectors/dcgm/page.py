@@ -10,6 +10,12 @@ from collectors.dcgm.build import BadLine, build
 from collectors.dcgm.exposition import is_sample, read_line
 from collectors.dcgm.layout import Layout, is_number
 
+MOST_LINES = 100_000
+"""A page of more is read as none: it would keep all other targets waiting for seconds."""
+MOST_LINE = 16 << 10
+MOST_SHOWN = 1000
+"""What is told of such a page or line."""
+
 
 @dataclass(slots=True)
 class Parsed:
@@ -83,8 +89,15 @@ class PageReader:
         return self._read_anew(page, ts_us)
 
     def _read_anew(self, page: bytes, ts_us: int) -> Parsed:
+        if page.count(b"\n") > MOST_LINES:
+            self._shape = None
+            return Parsed([], 0, [BadLine(page[:MOST_SHOWN].decode("utf-8", "replace"), f"over {MOST_LINES} lines")])
         lines = page.decode("utf-8", "backslashreplace").split("\n")
         cut = _cut(lines.pop())
+        long = [number for number, line in enumerate(lines) if len(line) > MOST_LINE and is_sample(line)]
+        for number in long:
+            cut.append(BadLine(lines[number][:MOST_SHOWN], f"a line of more than {MOST_LINE >> 10} KiB"))
+            lines[number] = ""
         parts = {number: read_line(line) for number, line in enumerate(lines) if is_sample(line)}
         layout, bad = build(lines, parts, self._default_node)
         texts = [parts[number].text for number in layout.lines]
@@ -102,4 +115,4 @@ class PageReader:
 
 def _cut(rest: str) -> list[BadLine]:
     """What stands after the last line end: a sample there may have lost digits, so it is none."""
-    return [BadLine(rest.strip(), "cut off: no line end")] if is_sample(rest) else []
+    return [BadLine(rest.strip()[:MOST_LINE], "cut off: no line end")] if is_sample(rest) else []

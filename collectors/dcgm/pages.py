@@ -8,6 +8,7 @@ from collectors.dcgm.client import Client, Done
 from collectors.dcgm.response import MAX_BYTES
 from collectors.dcgm.shared import Shared
 from collectors.dcgm.targets import Target
+from collectors.defect import defect
 
 
 class Pages(Protocol):
@@ -55,6 +56,8 @@ class FilePages:
             result = await asyncio.to_thread(_read_file, self._path)
         except OSError as why:
             result = why
+        except Exception as why:  # noqa: BLE001 (nobody waits for this task)
+            result = OSError(defect(f"dcgm:{self._path}", why))
         done, self._done = self._done, None
         if done is not None:
             done(result)

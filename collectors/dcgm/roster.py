@@ -9,6 +9,7 @@ from pathlib import Path
 from collectors.dcgm.access import Stamp, stamp
 from collectors.dcgm.aside import aside
 from collectors.dcgm.targets import PORT, Target, read_target, read_targets_file
+from collectors.defect import defect
 from collectors.discovery.discovery import MOST, Discovery, Found
 from collectors.source import SourceError
 
@@ -78,6 +79,9 @@ class Roster:
         except SourceError as why:
             self._report(str(self._file), time.perf_counter() - began_s, str(why))
             return False
+        except Exception as why:  # noqa: BLE001 (the targets that are known are read on)
+            self._report(str(self._file), time.perf_counter() - began_s, defect(f"dcgm:{self._file}", why))
+            return False
         self._report(str(self._file), time.perf_counter() - began_s, None)
         return True
 
@@ -89,6 +93,8 @@ class Roster:
             self._found[discovery.name] = await self._answer(discovery)
         except SourceError as why:
             error = str(why)
+        except Exception as why:  # noqa: BLE001 (the targets that are known are read on)
+            error = defect(f"dcgm:{discovery.name}", why)
         self._report(discovery.name, time.perf_counter() - began_s, error)
         return error is None
 

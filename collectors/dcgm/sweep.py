@@ -16,6 +16,7 @@ from collectors.dcgm.page import PageReader, Parsed
 from collectors.dcgm.pages import Pages, pages_of
 from collectors.dcgm.shared import Shared
 from collectors.dcgm.targets import Target
+from collectors.defect import defect
 from collectors.settings import this_node
 from collectors.source import Outlet
 
@@ -44,7 +45,8 @@ class Sweep:
         self._interval_s = interval_s
         self._now_us = now_us
         self._pages = pages
-        self._reader = PageReader(node, cluster)
+        self._make_reader = lambda: PageReader(node, cluster)
+        self._reader = self._make_reader()
         self._subject: str | None = None
         self._began_s: float | None = None
         self._ended: Callable[[int], None] | None = None
@@ -57,7 +59,10 @@ class Sweep:
         if self._began_s is None:
             self._began_s = time.perf_counter()
             self._ended = ended
-            self._pages.fetch(self._done)
+            try:
+                self._pages.fetch(self._done)
+            except Exception as why:  # noqa: BLE001 (a defect at one target must cost no other)
+                self._pages.give_up(OSError(defect(f"dcgm:{self._target.name}", why)))
 
     @property
     def runs(self) -> bool:
@@ -79,8 +84,9 @@ class Sweep:
         if isinstance(result, OSError):
             error = said(result)
         else:
-            parsed = self._reader.read(result, self._now_us())
-            error = None if parsed.samples else "no samples on the page"
+            parsed, error = self._read(result)
+            if error is not None and parsed.bad:
+                error += f": {parsed.bad[0].why}"
             for scrape in parsed.scrapes:
                 self._outlet.publish(GPU_SCRAPES, scrape)
                 self._subject = scrape.node
@@ -90,6 +96,16 @@ class Sweep:
         self._beat(time.perf_counter() - began_s, parsed, size, error)
         if self._ended is not None:
             self._ended(len(parsed.scrapes))
+
+    def _read(self, page: bytes) -> tuple[Parsed, str | None]:
+        try:
+            parsed = self._reader.read(page, self._now_us())
+        except Exception as why:  # noqa: BLE001 (raised into the protocol it would silence this target for good)
+            error = defect(f"dcgm:{self._target.name}", why)
+            self._outlet.reject(f"dcgm:{self._target.name}", page, error)
+            self._reader = self._make_reader()
+            return Parsed([], 0), error
+        return parsed, None if parsed.samples else "no samples on the page"
 
     def _reject(self, page: bytes, parsed: Parsed) -> None:
         """The lines that could not be read, or the whole page where no line could."""

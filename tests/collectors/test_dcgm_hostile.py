@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -146,6 +147,23 @@ def test_a_length_that_promises_less_than_comes_cuts_the_page_and_the_cut_line_i
     outlet, _ = swept(iter([OK + b"Content-Length: %d\r\n\r\n" % (len(page) - 2) + page]))
     assert [scrape.columns for scrape in outlet.of(GPU_SCRAPES)] == [{"150": [50]}]
     assert [why for _, _, why in outlet.rejected] == ["cut off: no line end"]
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (b"<html>\n" * 2_000_000, "no samples on the page: over 100000 lines"),
+        (b'a{b="' + b"x" * 15_000_000 + b"\n", "no samples on the page: a line of more than 16 KiB"),
+        (b'a{b="' + b"x" * 15_000_000, "no samples on the page: cut off: no line end"),
+        ((b"a{" + b'"' * 16_000 + b"\n") * 900, "no samples on the page: not a metric, its labels and a value"),
+    ],
+)
+def test_a_page_of_rubbish_costs_little_and_is_said(page: bytes, why: str) -> None:
+    began_s = time.process_time()
+    outlet, _ = swept(iter([OK + b"Content-Length: %d\r\n\r\n" % len(page), page]), timeout="30")
+    assert beaten(outlet) == [why]
+    assert time.process_time() - began_s < 8.0
+    assert len(outlet.rejected) == 1
 
 
 def test_headers_without_end_are_given_up() -> None:

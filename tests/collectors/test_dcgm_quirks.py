@@ -221,6 +221,11 @@ def test_a_time_of_openmetrics_is_in_seconds() -> None:
     assert read(line("DCGM_FI_DEV_GPU_TEMP", "50 1790000000.25") + "# EOF\n").ts_us == 1_790_000_000_250_000
 
 
+@pytest.mark.parametrize("time", ["99999999999999999999", "-5", "1790000000.5"])
+def test_a_time_that_is_none_is_not_believed(time: str) -> None:
+    assert read(line("DCGM_FI_DEV_GPU_TEMP", f"50 {time}")).ts_us == 7
+
+
 def test_a_sweep_tells_bad_lines_and_still_publishes_the_good_ones() -> None:
     outlet = ListOutlet()
     sweep = Sweep(

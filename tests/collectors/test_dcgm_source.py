@@ -56,7 +56,9 @@ def test_bytes_that_are_no_page_are_rejected_and_beaten(tmp_path: Path) -> None:
     with pytest.raises(SourceError):
         source.once(options("--target", str(page)), outlet)
     assert [(name, raw) for name, raw, _ in outlet.rejected] == [(f"dcgm:{page}", b"\x89PNG\r\n\x1a\n")]
-    assert [(beat.ok, beat.error) for beat in outlet.beats] == [(False, "no samples on the page")]
+    assert [(beat.ok, beat.error) for beat in outlet.beats] == [
+        (False, "no samples on the page: not a metric, its labels and a value")
+    ]
 
 
 def test_a_target_that_hangs_delays_no_other() -> None:
