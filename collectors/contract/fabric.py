@@ -69,6 +69,8 @@ class Link(Message, frozen=True, kw_only=True):
 
     The last message of a source about a port stands for that source. Readers merge the sources: the file or
     inventory knows the host, its GPUs and the rail; LLDP knows where the cable is plugged in now.
+
+    Where `device` is `node`, a host tells of its own NIC: `port` is one of its names, `far_port` the port's.
     """
 
     device: str

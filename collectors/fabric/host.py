@@ -7,6 +7,7 @@ from collectors.contract.fabric import Link
 from collectors.fabric.kept import text_of
 from collectors.fabric.pci import PCI_DEVICES, Near, pci_path
 from collectors.kernel.gpus import DRIVER_FOLDER, read_gpus
+from collectors.links.told import changes
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -45,10 +46,13 @@ def own_links(
     }
 
 
-def changed(told: dict[str, Link], found: Mapping[str, Link]) -> list[Link]:
-    """The links that say something new; `told` is brought up to date. One whose NIC left is told as down."""
-    from collectors.links.told import changes
+def changed(told: dict[str, Link], found: Mapping[str, Link], *, whole: bool = True) -> list[Link]:
+    """The links that say something new; `told` is brought up to date. One that left is told as down.
 
+    Not `whole`: what is missing was perhaps not asked, and is no news.
+    """
+    if not whole:
+        found = {key: link for key, link in told.items() if link.up} | dict(found)
     newest = max((link.ts_us for link in found.values()), default=0)
     news = dict(changes(told, found, newest))
     told.update(news)

@@ -73,7 +73,8 @@ class Fabric:
         swept.messages += [(FABRIC_SCRAPES, scrape) for scrape in found]
         swept.samples = sum(map(samples, found))
         if fresh and self._topology.cables:
-            news = changed(self._told, links(self._topology.cables, ts_us=ts_us, cluster=self.cluster))
+            told = links(self._topology.cables, ts_us=ts_us, cluster=self.cluster)
+            news = changed(self._told, told, whole=swept.error is None)
             swept.messages += [(FABRIC_LINKS, link) for link in news]
         return swept
 

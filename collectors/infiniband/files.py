@@ -58,7 +58,8 @@ class Texts:
             out.messages += [(FABRIC_SCRAPES, scrape) for scrape in found]
             out.samples += sum(map(samples, found))
             if reading.cables:
-                news = changed(self._told, links(reading.cables, ts_us=ts_us, cluster=self.cluster))
+                told = links(reading.cables, ts_us=ts_us, cluster=self.cluster)
+                news = changed(self._told, told, whole=reading.failed is None)
                 out.messages += [(FABRIC_LINKS, link) for link in news]
             out.error = out.error or reading.failed
             if reading.unread:

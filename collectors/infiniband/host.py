@@ -62,7 +62,8 @@ class Host:
     def _links(self, told: Sequence[Told], ts_us: int) -> dict[str, Link]:
         """Of InfiniBand ports: those of Ethernet are told by the source `nic`, under all of their names."""
         if self._looked_s is None or self.now_s() - self._looked_s >= GPUS_EVERY_S:
-            self._gpus, self._looked_s = self.gpus(self.gpu_map), self.now_s()
+            # A driver that is away for a while moves no GPU.
+            self._gpus, self._looked_s = self.gpus(self.gpu_map) or self._gpus, self.now_s()
         out: dict[str, Link] = {}
         for one in told:
             tree = one.tree

@@ -93,7 +93,8 @@ class Nics:
 
     def _links(self, ts_us: int) -> dict[str, Link]:
         if self._looked_s is None or self.now_s() - self._looked_s >= GPUS_EVERY_S:
-            self._gpus, self._looked_s = self.gpus(self.gpu_map), self.now_s()
+            # A driver that is away for a while moves no GPU.
+            self._gpus, self._looked_s = self.gpus(self.gpu_map) or self._gpus, self.now_s()
         out: dict[str, Link] = {}
         for one in self._interfaces:
             if one.link_layer == "ethernet" and one.pci and self._gpus:

@@ -17,6 +17,7 @@ from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.infiniband import source
 from collectors.infiniband.endpoint import Endpoint
+from collectors.infiniband.fabric import Fabric
 from collectors.infiniband.tool import ToolError, run_tool
 from collectors.source import SourceError
 from collectors.sources import add_common
@@ -199,6 +200,32 @@ def test_a_scan_that_prints_nothing_and_ends_with_zero_has_failed(tmp_path: Path
     assert "no `## Summary:` line" in (outlet.beats[0].error or "")
     assert "Query SA failed" in (outlet.beats[0].error or "")
     assert outlet.published == []
+
+
+def test_a_cable_that_left_is_told_as_down_but_not_where_a_part_did_not_answer(tmp_path: Path) -> None:
+    moment = [0.0]
+    fabric(tmp_path)
+    sweeping = Fabric(
+        run=lambda argv: run_tool([str(tmp_path / argv[0]), *argv[1:]], 20),
+        names={},
+        cluster="c",
+        topology_every_s=60.0,
+        now_s=lambda: moment[0],
+    )
+
+    def links() -> list[tuple[str, str, bool]]:
+        moment[0] += 100
+        told = asyncio.run(sweeping.sweep()).messages
+        return [(m.device, m.port, m.up) for _, m in told if isinstance(m, Link)]
+
+    assert links() == [("sw01", "1", True), ("sw01", "2", True), ("sw02", "9", True)]
+    lines = texts.IBLINKINFO.splitlines(keepends=True)
+    fewer = "".join(line for line in lines if " 1    2[  ] ==(" not in line)
+    (tmp_path / "links").write_text(fewer)
+    tool(tmp_path, "iblinkinfo", f"cat {tmp_path}/links; echo 'src/query_smp.c: query failed' >&2")
+    assert links() == []
+    tool(tmp_path, "iblinkinfo", f"cat {tmp_path}/links")
+    assert links() == [("sw01", "2", False)]
 
 
 def test_tools_that_are_absent_are_named(tmp_path: Path) -> None:

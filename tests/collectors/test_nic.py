@@ -286,6 +286,17 @@ def test_the_gpus_by_a_nic_are_told_under_its_name_its_adapters_and_its_address(
     assert len(reading.read().messages) == 1
 
 
+def test_gpus_whose_driver_is_away_stay_where_they_were(tmp_path: Path) -> None:
+    nic(tmp_path, "enp65s0", "pci0000:15/0000:15:01.0/0000:16:00.0", "mlx5_core", index=4)
+    gpus = {"G0": ("pci0000:15", "0000:15:01.0", "0000:17:00.0")}
+    clock = [0.0]
+    reading = nics(tmp_path, driver, gpus=lambda _: dict(gpus), now_s=lambda: clock[0])
+    assert len(reading.read().messages) == 3
+    gpus.clear()
+    clock[0] += 1000
+    assert [type(message) for _, message in reading.read().messages] == [PortScrape]
+
+
 def test_an_interface_that_comes_is_read_and_one_of_a_former_name_is_new(tmp_path: Path) -> None:
     nic(tmp_path, "enp65s0", "pci0000:15/0000:16:00.0", "mlx5_core", index=4)
     forgotten: list[str] = []
