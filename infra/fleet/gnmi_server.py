@@ -21,6 +21,8 @@ TARGET_DEFINED, ON_CHANGE = 0, 1
 """TARGET_DEFINED: states when they change, all else sampled."""
 STREAM, ONCE = 0, 1
 POLL_CHANGES_S = 1.0
+_CAPABILITIES = b"\x12\x02\x02\x04" + b"\x1a\x05" + b"0.8.0"
+"""A CapabilityResponse: encodings PROTO and JSON_IETF, gNMI 0.8.0. Some clients ask before they subscribe."""
 _SYNC = wire.SubscribeResponse(sync_response=True).SerializeToString()
 
 
@@ -72,8 +74,11 @@ class GnmiSwitch:
         """Listen. Raises `UserError` when the port is taken."""
         # Without so_reuseport 0 a second server binds the same port and takes half of its clients.
         server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
-        handler = grpc.stream_stream_rpc_method_handler(self._subscribe)
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gnmi.gNMI", {"Subscribe": handler}),))
+        handlers = {
+            "Subscribe": grpc.stream_stream_rpc_method_handler(self._subscribe),
+            "Capabilities": grpc.unary_unary_rpc_method_handler(self._capabilities),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gnmi.gNMI", handlers),))
         try:
             if self._credentials is None:
                 self._port = server.add_insecure_port(self.address)
@@ -103,6 +108,10 @@ class GnmiSwitch:
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"interval under {SHORTEST_S} s")
             await self._answer(request, context)
             return
+
+    async def _capabilities(self, _request: bytes, context: Any) -> bytes:
+        await self._check_login(context)
+        return _CAPABILITIES
 
     async def _check_login(self, context: Any) -> None:
         given = dict(context.invocation_metadata() or ())

@@ -1,7 +1,8 @@
 """gNMI: updates per CPU-second of the collector, and its share of a core for 64 switches x 64 ports x 40 counters.
 
-The switches run in a process of their own. Floors, measured in the same run over the same bytes: grpc.aio that
-reads and throws away, and a full protobuf decode with paths made text, which is what a typed client does.
+The switches run in a process of their own. Peer, on the same stream in the same run: pygnmi, a thread a switch, in a
+process of its own. Floors over the same bytes: grpc.aio that reads and throws away, and a full protobuf decode with
+paths made text, which is what a typed client does.
 Run: `python -m tests.bench.gnmi_bench`.
 """
 
@@ -10,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,9 @@ from infra.fleet.gnmi_switch import Bundle, Dialect, Readings, Switch
 
 PORTS = 64
 SETTLE_S = 30
+PEER_SWITCHES = 8
+PEER_PATHS = 3
+"""Paths that pygnmi is asked for: what it reads a second does not depend on how many."""
 COUNTERS = (
     *(f"port_{way}_{what}" for way in ("rx", "tx") for what in ("bytes", "packets", "ucast_packets")),
     *(f"port_{way}_{what}" for way in ("rx", "tx") for what in ("discard_packets", "error_packets")),
@@ -232,6 +237,58 @@ def typed(raws: list[bytes], repeat: int) -> float:
     return count / (time.process_time() - begun)
 
 
+def read_by_pygnmi(preset_name: str, addresses: list[str], seconds: float) -> float:
+    """Updates per CPU-second of this process, from the socket to parsed dictionaries, as pygnmi's users have them."""
+    from pygnmi.client import gNMIclient
+
+    preset = presets(None)[preset_name]
+    wanted = {
+        "subscription": [
+            {"path": w.path, "mode": "sample", "sample_interval": 1_000_000_000} for w in preset.subscribe[:PEER_PATHS]
+        ],
+        "mode": "stream",
+        "encoding": preset.encoding.lower(),
+    }
+    counts, ready = [0] * len(addresses), threading.Barrier(len(addresses) + 1)
+
+    def read(number: int, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        with gNMIclient(target=(host, port), username="reader", password="none", insecure=True) as client:
+            stream = client.subscribe2(subscribe=wanted, target=preset.target or None)
+            next(stream)
+            ready.wait()
+            for told in stream:
+                for update in told.get("update", {}).get("update", ()):
+                    held = update.get("val")
+                    counts[number] += _leaves(held) if isinstance(held, dict) else 1
+
+    for number, address in enumerate(addresses):
+        threading.Thread(target=read, args=(number, address), daemon=True).start()
+    ready.wait()
+    time.sleep(2.0)
+    begun, before = time.process_time(), sum(counts)
+    time.sleep(seconds)
+    return (sum(counts) - before) / (time.process_time() - begun)
+
+
+def _leaves(held: dict[str, Any]) -> int:
+    return sum(_leaves(inner) if isinstance(inner, dict) else 1 for inner in held.values())
+
+
+async def peer(shape: Shape, addresses: list[str], seconds: float) -> float:
+    """pygnmi in a process of its own, over some of the switches."""
+    preset = "sonic" if shape.dialect == "sonic" else "arista"
+    some = addresses[: PEER_SWITCHES if shape.bundle != "leaf" else 2]
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.bench.gnmi_bench", "--seconds", str(seconds), "--pygnmi", preset, *some),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    told, _ = await child.communicate()
+    return float(told.split()[-1])
+
+
 async def measure(shape: Shape, seconds: float) -> dict[str, float]:
     """One shape: ours, the floor, and decoding alone."""
     server = await asyncio.create_subprocess_exec(
@@ -250,6 +307,7 @@ async def measure(shape: Shape, seconds: float) -> dict[str, float]:
         wanted = targets(addresses, shape)
         ours = await collected(wanted, seconds, 1.0, server.pid)
         floor, kept = await discarded(wanted, seconds, 1.0)
+        pygnmi_per_cpu_s = await peer(shape, list(addresses.values()), seconds)
     finally:
         server.stdin.close()
         await server.wait()
@@ -257,6 +315,8 @@ async def measure(shape: Shape, seconds: float) -> dict[str, float]:
         "k upd/s": ours.per_s / 1e3,
         "core": ours.core,
         "k upd/CPU-s": ours.per_cpu_s / 1e3,
+        "pygnmi k": pygnmi_per_cpu_s / 1e3,
+        "ratio": ours.per_cpu_s / pygnmi_per_cpu_s,
         "floor core": floor,
         "server core": ours.server_core,
         "decode k": decoded(kept, 1 + 20 // len(kept)) / 1e3,
@@ -277,7 +337,13 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--pygnmi", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args(argv or [])
+    if args.pygnmi:
+        preset, *addresses = args.pygnmi
+        sys.stdout.write(f"{read_by_pygnmi(preset, addresses, args.seconds)}\n")
+        sys.stdout.flush()
+        os._exit(0)  # its threads wait for ever
     if args.serve:
         asyncio.run(serve_shape(next(s for s in SHAPES if s.name == args.serve)))
         return
@@ -285,7 +351,9 @@ def main(argv: list[str] | None = None) -> None:
         got = asyncio.run(measure(shape, args.seconds))
         if number == 0:
             sys.stdout.write(f"{'shape':20}{'switches':>12}" + "".join(f"{name:>12}" for name in got) + "\n")
-        shown = "".join(f"{value:12.2f}" if "core" in name else f"{value:12.1f}" for name, value in got.items())
+        shown = "".join(
+            f"{value:12.2f}" if "core" in name or name == "ratio" else f"{value:12.1f}" for name, value in got.items()
+        )
         sys.stdout.write(f"{shape.name:20}{shape.switches:12d}{shown}\n")
         sys.stdout.flush()
 
