@@ -7,7 +7,7 @@ from collectors.contract.topics import FABRIC_SCRAPES
 from collectors.fabric.rows import Device
 from collectors.nic.saved import swept_text
 from tests.collectors.list_outlet import ListOutlet
-from tests.collectors.test_nic import BNXT, ENA, GVE, MLX5
+from tests.collectors.nic_texts import BNXT, ENA, GVE, MLX5
 from tests.fuzz.infiniband import cells
 from tests.fuzz.parser import Parser
 
