@@ -4,11 +4,13 @@ import logging
 import time
 from collections.abc import Callable
 
+EVERY_S = 30.0
+
 
 class LogLimit(logging.Filter):
     """Lets a message of one shape through once a period. The shape is its level and its text without digits."""
 
-    def __init__(self, every_s: float = 30.0, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, every_s: float = EVERY_S, now_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._every_s = every_s
         self._now_s = now_s
@@ -31,9 +33,9 @@ class LogLimit(logging.Filter):
         return True
 
 
-def limited_logger(name: str) -> logging.Logger:
+def limited_logger(name: str, every_s: float = EVERY_S) -> logging.Logger:
     """A logger whose repeated lines are held back; safe to ask for twice."""
     logger = logging.getLogger(name)
     if not any(isinstance(f, LogLimit) for f in logger.filters):
-        logger.addFilter(LogLimit())
+        logger.addFilter(LogLimit(every_s))
     return logger
