@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +43,17 @@ class SonicRedis:
         return redis.Redis(unix_socket_path=str(self.socket), db=number)
 
     def fill(
-        self, ports: int = 2, *, oid: int = 0x1000, neighbours: Mapping[str, tuple[str, str]] | None = None
+        self,
+        ports: int = 2,
+        *,
+        oid: int = 0x1000,
+        indices: Iterable[int] = (3, 4),
+        neighbours: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
-        """Ports `Ethernet0`, `Ethernet4`, ... with queues and priority groups 3 and 4, and one pool."""
+        """Ports `Ethernet0`, `Ethernet4`, ... with queues and priority groups of these numbers, and one pool."""
         counters, appl = self.client(COUNTERS).pipeline(), self.client(APPL).pipeline()
         for number in range(ports):
-            port, at = f"Ethernet{4 * number}", oid + 16 * number
+            port, at = f"Ethernet{4 * number}", oid + 32 * number
             counters.hset("COUNTERS_PORT_NAME_MAP", port, f"oid:{at:#x}")
             counters.hset(f"COUNTERS:oid:{at:#x}", mapping=port_fields(number))
             counters.hset(
@@ -57,8 +62,8 @@ class SonicRedis:
             appl.hset(
                 f"PORT_TABLE:{port}", mapping={"oper_status": "up", "speed": "400000", "fec": "rs", "lanes": "1,2"}
             )
-            for index in (3, 4):
-                queue, group = f"oid:{at + index:#x}", f"oid:{at + 8 + index:#x}"
+            for index in indices:
+                queue, group = f"oid:{at + index + 1:#x}", f"oid:{at + 16 + index:#x}"
                 counters.hset("COUNTERS_QUEUE_NAME_MAP", f"{port}:{index}", queue)
                 counters.hset("COUNTERS_PG_NAME_MAP", f"{port}:{index}", group)
                 counters.hset(f"COUNTERS:{queue}", mapping=QUEUE_FIELDS)

@@ -92,9 +92,9 @@ def test_the_second_sweep_moves_and_is_no_baseline(database: SonicRedis) -> None
     async def test() -> None:
         follower = Follower(database)
         await follower.box.sweep()
-        database.client(COUNTERS).hset("COUNTERS:oid:0x1003", "SAI_QUEUE_STAT_DROPPED_PACKETS", "6")
-        database.client(COUNTERS).hset("COUNTERS:oid:0x1004", "SAI_QUEUE_STAT_DROPPED_PACKETS", "N/A")
-        database.client(COUNTERS).hdel("COUNTERS:oid:0x1003", "SAI_QUEUE_STAT_PACKETS")
+        database.client(COUNTERS).hset("COUNTERS:oid:0x1004", "SAI_QUEUE_STAT_DROPPED_PACKETS", "6")
+        database.client(COUNTERS).hset("COUNTERS:oid:0x1005", "SAI_QUEUE_STAT_DROPPED_PACKETS", "N/A")
+        database.client(COUNTERS).hdel("COUNTERS:oid:0x1004", "SAI_QUEUE_STAT_PACKETS")
         await follower.box.sweep()
         scrape = follower.scrape()
         columns = scrape.columns
@@ -113,7 +113,7 @@ def test_a_port_that_was_split_is_read_by_its_new_objects(database: SonicRedis) 
         follower = Follower(database)
         await follower.box.sweep()
         client = database.client(COUNTERS)
-        client.delete("COUNTERS:oid:0x1010")
+        client.delete("COUNTERS:oid:0x1020")
         client.hset("COUNTERS_PORT_NAME_MAP", "Ethernet4", "oid:0x9999")
         client.hset("COUNTERS:oid:0x9999", "SAI_PORT_STAT_IF_IN_OCTETS", "3")
         await follower.box.sweep()
@@ -132,7 +132,7 @@ def test_a_counter_that_is_switched_on_later_is_found_within_a_minute(database: 
     async def test() -> None:
         follower = Follower(database)
         await follower.box.sweep()
-        database.client(COUNTERS).hset("COUNTERS:oid:0x1003", "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS", "8")
+        database.client(COUNTERS).hset("COUNTERS:oid:0x1004", "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS", "8")
         follower.now_s = 61.0
         await follower.box.sweep()
         assert follower.scrape().columns["queue_ecn_marked_packets.3"][0] == 8
