@@ -11,6 +11,7 @@ from collectors.attribution.job_files import Folder, JobFileError, jobs_of
 from collectors.attribution.pod_resources import AnswerError, PodsHolding, read_answer
 from collectors.contract.beat import Beat
 from collectors.contract.gpu import Gpu
+from collectors.defect import defect
 from collectors.gpu.apart import apart
 from collectors.gpu.sweep import Names
 from collectors.source import Outlet, SourceError
@@ -87,6 +88,8 @@ class Asking:
             went.error = str(why)
         except TimeoutError:
             went.error = f"no answer for {self._timeout_s:g} s"
+        except Exception as why:  # noqa: BLE001 (GPUs are told without their holders)
+            went.error = defect(f"{self._names.source}:{self._kubelet.target}", why)
         went.samples = sum(map(len, found.by_device.values()))
         self._beat(self._kubelet.target, began_s, went)
         return found
@@ -109,6 +112,8 @@ class Asking:
             went.error = "; ".join(whys[:5]) or None
         except SourceError as why:
             went.error = str(why)
+        except Exception as why:  # noqa: BLE001 (GPUs are told without their holders)
+            went.error = defect(f"{self._names.source}:{self._folder.target}", why)
         went.samples = sum(map(len, jobs.values()))
         self._beat(self._folder.target, began_s, went)
         return jobs

@@ -74,6 +74,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:
     """As in `Source`."""
+    from collectors.attribution import checks as holders
     from collectors.dcgm_engine.bindings import ADVICE, load_bindings
     from collectors.dcgm_engine.checks import sights
     from collectors.gpu.reading import GpuTrouble
@@ -83,7 +84,9 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
         dcgm = load_bindings(args.bindings)
     except GpuTrouble as why:
         return [Sight(where.words, False, "nothing", str(why).partition(";")[0], ADVICE)]
-    return sights(dcgm, where, args.library, _node(args), args.fast, args.slow)
+    refuse_far_holders(args)
+    found = sights(dcgm, where, args.library, _node(args), args.fast, args.slow)
+    return [*found, *holders.sights(args)]
 
 
 def _reader(args: argparse.Namespace) -> "DcgmReader":
@@ -114,11 +117,11 @@ def _holders(args: argparse.Namespace, outlet: Outlet, names: "Names", interval_
     """Raises `SourceError` where the engine is another host's: its kubelet and its files are not here."""
     from collectors.attribution.serving import holders_of
 
-    _refuse_far_holders(args)
+    refuse_far_holders(args)
     return holders_of(args, outlet, names, interval_s)
 
 
-def _refuse_far_holders(args: argparse.Namespace) -> None:
+def refuse_far_holders(args: argparse.Namespace) -> None:
     asked = args.pod_resources is not None or args.hpc_job_dir is not None
     if asked and args.address is not None and not args.address.startswith("unix:") and _host(args.address) not in LOCAL:
         raise SourceError(

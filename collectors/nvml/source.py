@@ -46,12 +46,15 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
 def check(args: argparse.Namespace) -> Iterable[Sight]:
     """As in `Source`."""
+    from collectors.attribution import checks as holders
     from collectors.gpu.reading import GpuTrouble
     from collectors.nvml.checks import sights
     from collectors.nvml.library import load_nvml
+    from collectors.nvml.users import users
 
     try:
-        return sights(load_nvml())
+        nvml = load_nvml()
+        return [*sights(nvml), *holders.sights(args, lambda: users(nvml))]
     except GpuTrouble as why:
         return [Sight("nvml", False, "nothing", str(why), "install it, or read the GPUs through dcgm-exporter")]
 
