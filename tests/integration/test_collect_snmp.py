@@ -195,9 +195,9 @@ RIGHT, WRONG = ["--auth-password-file", "auth"], ["--auth-password-file", "priv"
     [
         ([*MODERN, *WRONG], "--auth-protocol is wrong"),
         (["--user", "stranger", *RIGHT], "no such user"),
-        ([*MODERN, *RIGHT, "--priv-password-file", "auth", "--timeout", "0.1"], "privacy password may be wrong"),
+        ([*MODERN, *RIGHT, "--priv-password-file", "auth", "--timeout", "0.5"], "privacy password may be wrong"),
         ([*MODERN, *RIGHT], "authorizationError"),
-        (["--community-file", "auth", "--timeout", "0.1"], "right community"),
+        (["--community-file", "auth", "--timeout", "0.3"], "right community"),
     ],
     ids=["password", "user", "privacy", "level", "community"],
 )
@@ -214,7 +214,7 @@ def test_a_wrong_login_is_told_in_words(
 @pytest.mark.parametrize("name", [None, "modern"])
 def test_an_agent_that_is_killed_and_comes_back_is_read_on_in_another_epoch(tmp_path: Path, name: str | None) -> None:
     with snmpd(tmp_path) as agent:
-        args = options(agent, *(as_user(agent, name) if name else []), "--timeout", "0.2", "--retries", "1")
+        args = options(agent, *(as_user(agent, name) if name else []), "--timeout", "1", "--retries", "1")
         outlet = ListOutlet()
 
         async def follow() -> None:
