@@ -2,6 +2,9 @@
 
 from collectors.training_log.kept import Kept
 
+LAST_US = 4_102_444_800_000_000
+"""The end of this century, in Unix microseconds: printed durations that lead beyond it are none."""
+
 
 class Clock:
     """A line's stamp; else the moment it came, where the log is followed; else by the durations that are printed."""
@@ -25,11 +28,11 @@ class Clock:
     def passed(self, seconds: float | None) -> None:
         """Something took so long, and no clock was read after it."""
         if not self.timed and seconds is not None:
-            self._kept.clock_us += round(seconds * 1e6)
+            self._kept.clock_us = min(self._kept.clock_us + round(seconds * 1e6), LAST_US)
 
-    def before_us(self, seconds: float | None) -> int | None:
+    def before_us(self, seconds: float) -> int:
         """When that began which ends now."""
-        return None if seconds is None else self._kept.clock_us - round(seconds * 1e6)
+        return max(0, self._kept.clock_us - round(seconds * 1e6))
 
     def since_s(self, then_us: int | None) -> float | None:
         """Seconds since a moment of this log; None where either end has no time of its own."""

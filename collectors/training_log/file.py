@@ -42,6 +42,6 @@ def since(path: Path, fresh: TrainingLog, zone: tzinfo | None) -> tuple[int, str
     for raw in lines(path):
         stamp_us = next((line.ts_us for line in read_lines(raw, zone) if line.ts_us is not None), None)
         if stamp_us is not None:
-            return stamp_us - fresh.kept.clock_us, None
+            return max(0, stamp_us - fresh.kept.clock_us), None
         fresh.read(raw)
-    return path.stat().st_mtime_ns // 1000 - fresh.kept.clock_us, WALKED
+    return max(0, path.stat().st_mtime_ns // 1000 - fresh.kept.clock_us), WALKED

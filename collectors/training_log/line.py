@@ -23,7 +23,7 @@ _NAMED = (
     re.compile(r"(?P<host>(?=[\w.-]{0,253}\d)[A-Za-z][\w.-]{0,253}(?<!Error)(?<!Exception)): "),
 )
 _STAMP = re.compile(
-    r"(?<![\w/.-])(\d{4})-?(\d\d)-?(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))? ?(Z|[+-]\d\d:?\d\d)?(?![\w:])"
+    r"(?<![\w/.-])(20\d\d)-?(\d\d)-?(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))? ?(Z|[+-]\d\d:?\d\d)?(?![\w:])"
 )
 _GLOG = re.compile(r"^[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?) ")
 """torchrun's own lines have no year."""

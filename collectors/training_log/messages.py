@@ -53,7 +53,7 @@ class Messages:
             rank=rank,
             step=step,
             phase=phase,
-            start_us=self._clock.before_us(seconds) if start_us is None else start_us,
+            start_us=self._clock.before_us(seconds) if start_us is None and seconds is not None else start_us,
             step_s=step_s,
             checkpoint_s=step_s if phase == "checkpoint" else None,
             tokens=None if fact is None else fact.tokens,

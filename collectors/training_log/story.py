@@ -104,7 +104,7 @@ class Story:
         many, step_s = self._mean(fact, seen)
         if step_s is not None:
             clock.passed(step_s * many)
-        begin_us = clock.now_us - round((step_s or 0.0) * many * 1e6)
+        begin_us = clock.before_us((step_s or 0.0) * many)
         self._start(begin_us, fact, rank, line)
         for i in range(many):
             start_us = None if step_s is None else begin_us + round(step_s * i * 1e6)
@@ -133,7 +133,7 @@ class Story:
             step_s = None if since_s is None else max(0.0, since_s - self._paused_s) / many or None
         if step_s is None or step_s > LONGEST_S:
             return 1, None
-        return (1 if many > SPREAD else many), step_s
+        return (1 if many > SPREAD or step_s * many > LONGEST_S else many), step_s
 
     def _again(self, fact: Stepped, seen: RankSeen | None) -> bool:
         """Steps fall at a restart. Where several ranks print without a name, one may be a step behind another."""

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from collectors.contract.job import JobEvent, ModelShape
+from collectors.training_log.clock import LAST_US
 from collectors.training_log.log import TrainingLog
 from collectors.training_log.messages import Row
 from collectors.training_log.story import QUIET_US
@@ -344,6 +345,13 @@ def test_of_two_ranks_in_one_line_the_one_that_is_whole_is_read() -> None:
     whole = STEP.format(8)
     assert rows(read(" iteration        7/     100 | elapsed time per iteration (ms): 61" + whole)) == [(8, 1.0)]
     assert rows(read(" iteration        7/     100 | elapsed time per iteration (ms): 61[rank1] |")) == [(7, None)]
+
+
+def test_durations_that_lead_out_of_this_century_are_none() -> None:
+    long = " iteration {0:8d}/     100 | elapsed time per iteration (ms): 999999999.0 |"
+    found = read("\n".join(long.format(n) for n in range(3000)))
+    assert all(0 <= one.end_us <= LAST_US for one in found if isinstance(one, Row))
+    assert read(f"[0020-01-01 00:00:00] {STEP.format(1)}", since_us=S)[0].ts_us == S  # type: ignore[union-attr]
 
 
 def test_what_was_known_is_kept_over_a_restart_of_the_collector() -> None:
