@@ -9,11 +9,13 @@ from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
+from collectors.fabric.vocabulary import canonicals
 from collectors.gnmi.service import first, tick
 from collectors.gnmi.stream import Reporting, Stream
 from collectors.gnmi.target import Target
 from collectors.source import Sight
 
+SOME = "its other counters"
 LONGEST_S = 9.0
 """For one target, all modes together."""
 _NEEDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -119,18 +121,19 @@ def _sights(name: str, target: Target, kept: _Kept) -> Iterator[Sight]:
     told = f"{len(scrape.ports)} rows of ports and parts, {len(scrape.columns)} counters"
     if kept.links:
         told += f", {len(kept.links)} neighbours"
-    if scrape.named:
-        told += f", {len(scrape.named)} names that no table knows"
+    unknown = [name for name in scrape.named if name.partition(".")[0] not in canonicals()]
+    if unknown:
+        told += f", {len(unknown)} names that no table knows"
     yield Sight(name, True, told)
     for what, columns, advice in _NEEDS:
         if not there & set(columns):
-            yield Sight(name, False, "", what, advice)
+            yield Sight(name, False, SOME, what, advice)
     if target.site.lossless is None:
         yield Sight(
-            name, False, "", "which priorities are lossless", "give --lossless 3, or `lossless = [3]` in the file"
+            name, False, SOME, "which priorities are lossless", "give --lossless 3, or `lossless = [3]` in the file"
         )
     if not kept.links:
         advice = "run lldpd on the hosts and LLDP on the switch, or give a cable file (`lockstep collect links`)"
-        yield Sight(name, True, "", "neighbours", advice)
+        yield Sight(name, True, SOME, "neighbours", advice)
     for what, why in scrape.errors.items():
-        yield Sight(name, False, "", f"{what}: {why}", "see `lockstep collect gnmi --once` for the values")
+        yield Sight(name, False, SOME, f"{what}: {why}", "see `lockstep collect gnmi --once` for the values")

@@ -13,6 +13,7 @@ import grpc.aio
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.defect import defect
 from collectors.gnmi.channel import dial
 from collectors.gnmi.decoder import Decoder
 from collectors.gnmi.intake import take
@@ -56,6 +57,8 @@ class Stream:
         self.first = asyncio.Event()
         """Set with the first scrape."""
         self.error: str | None = None
+        self._defect: str | None = None
+        """In a response of the round that is on its way."""
         self.mode: Mode = mode or target.preset.mode
         self._reporting = reporting
         self._clock = clock
@@ -87,6 +90,8 @@ class Stream:
                 self.error += f" (asked as {refused}; {self.mode} is next)"
         except TimeoutError as why:
             self.error = str(why)
+        except Exception as why:  # noqa: BLE001 (other switches go on, and this one is connected to anew)
+            self.error = defect(f"gnmi:{self.target.address}", why)
         self._beat_failure()
 
     async def session(self) -> None:
@@ -127,6 +132,13 @@ class Stream:
 
         `held_up_s` since the last tick this process could not read.
         """
+        try:
+            self._judge(held_up_s)
+        except Exception as why:  # noqa: BLE001 (one clock judges all switches)
+            self.error = defect(f"gnmi:{self.target.address}", why)
+            self._beat_failure()
+
+    def _judge(self, held_up_s: float) -> None:
         self._last_message += held_up_s
         now, decoder = self._clock(), self._decoder
         interval_s, patience = self._reporting.interval_s, self._patience
@@ -152,10 +164,13 @@ class Stream:
             self._last_message, self._heard = now, True
         if decoder.samples == 0:
             self._round_began = now
-        scrape, error = take(decoder, raw, time.time_ns() // 1000, reject=self._reject, side=side)
-        self.error = error or self.error
-        if scrape is not None:
+        try:
+            scrape, error = take(decoder, raw, time.time_ns() // 1000, reject=self._reject, side=side)
+            self.error = error or self.error
             self._publish(scrape)
+        except Exception as why:  # noqa: BLE001 (the responses after this one are read)
+            self._defect = defect(f"gnmi:{self.target.address}", why)
+            self._reject(raw, self._defect)
 
     def _reject(self, raw: bytes, why: str) -> None:
         self._reporting.outlet.reject(f"gnmi:{self.target.address}", raw, why)
@@ -183,14 +198,18 @@ class Stream:
             reporting.outlet.publish(FABRIC_LINKS, link)
         for target, why in self._sides.items():
             decoder.note(target, why)
-        self._beat(True, now - self._round_began, decoder.taken)
+        broken, self._defect = self._defect, None
+        self.error = broken
+        self._beat(broken is None, now - self._round_began, decoder.taken, 1)
         self._last_cut, self._attempt, self.error = now, 0, None
         self.first.set()
 
     def _beat_failure(self) -> None:
-        self._beat(False, 0.0, 0)
+        self.error = self._defect or self.error
+        self._defect = None
+        self._beat(False, 0.0, 0, 0)
 
-    def _beat(self, ok: bool, seconds: float, samples: int) -> None:
+    def _beat(self, ok: bool, seconds: float, samples: int, messages: int) -> None:
         self._last_beat = self._clock()
         waited = self._last_beat - self._last_cut
         self._reporting.outlet.beat(
@@ -203,7 +222,7 @@ class Stream:
                 subject=self.target.name,
                 ok=ok,
                 seconds=seconds,
-                messages=int(ok),
+                messages=messages,
                 samples=samples,
                 interval_s=self._reporting.interval_s,
                 error=None if ok else self.error or f"nothing came for {waited:.1f} s",

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from collectors.contract.beat import Beat
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
+from collectors.defect import defect
 from collectors.fabric.cables import Cables
 from collectors.fabric.grid import Grid
 from collectors.fabric.series import Site
@@ -81,6 +82,10 @@ class Box:
             messages, samples = await self._read()
         except DatabaseError as why:
             error = str(why)
+            await self.close()
+        except Exception as why:  # noqa: BLE001 (other switches go on, and this one from its name maps)
+            error = defect(f"sonic:{self.target.address}", why)
+            self._plan = None
             await self.close()
         self._reporting.outlet.beat(
             Beat(

@@ -12,6 +12,7 @@ from collectors.sonic.refresh import GROUPS
 from collectors.sonic.target import RedisTarget
 from collectors.source import Sight
 
+SOME = "its other counters"
 TIMEOUT_S = 4.0
 """For each of the two questions: connecting and learning, and the neighbours."""
 _NEEDED = {"PORT_STAT_COUNTER", "QUEUE_STAT_COUNTER", "PG_DROP_STAT_COUNTER", "PFC_WD"}
@@ -64,15 +65,15 @@ def _sights(name: str, learned: Learned, heard: list[Any]) -> Iterator[Sight]:
     shows = {group.name: group.shows for group in GROUPS}
     for word, names in off.items():
         lacks = ", ".join(shows[one] for one in names)
-        yield Sight(name, not _NEEDED & set(names), "", lacks, f"`sudo counterpoll {word} enable`")
+        yield Sight(name, not _NEEDED & set(names), SOME, lacks, f"`sudo counterpoll {word} enable`")
     watchdog = learned.polls.get("PFC_WD")
     if watchdog is None or not watchdog.enabled:
-        yield Sight(name, False, "", shows["PFC_WD"], "`sudo pfcwd start_default`, where PFC is in use")
+        yield Sight(name, False, SOME, shows["PFC_WD"], "`sudo pfcwd start_default`, where PFC is in use")
     if not any(isinstance(reply, list) and reply and reply[0] for reply in heard):
         yield Sight(
             name,
             True,
-            "",
+            SOME,
             "neighbours: LLDP_ENTRY_TABLE is empty",
             "see that lldp runs, here and on the hosts; or give a cable file",
         )

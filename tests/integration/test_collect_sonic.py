@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.fabric.series import Site
 from collectors.sonic.box import Box, Reporting
-from collectors.sonic.source import add_arguments, check, once
+from collectors.sonic.source import add_arguments, check, once, serve
 from collectors.sonic.target import RedisTarget, read_redis
 from collectors.source import SourceError
+from tests.collectors.gnmi_collecting import until
 from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.sonic_redis import APPL, COUNTERS, FLEX, SERVER, SonicRedis, running
 
@@ -252,3 +254,42 @@ def test_a_box_is_called_as_it_was_named(database: SonicRedis) -> None:
     once(options("--redis", database.option, "--device", "tor1"), outlet)
     assert outlet.of(FABRIC_SCRAPES)[0].device == "tor1"
     assert RedisTarget(read_redis("a=b:1").address, "a") == read_redis("a=b:1")
+
+
+def test_a_switch_that_is_away_does_not_hold_up_another(database: SonicRedis, tmp_path: Path) -> None:
+    database.fill(1)
+
+    async def test() -> None:
+        outlet = ListOutlet()
+        args = options("--redis", database.option, "--redis", f"gone=unix:{tmp_path}/none")
+        args.interval = 0.05
+        serving = asyncio.create_task(serve(args, outlet))
+        await until(lambda: len(outlet.of(FABRIC_SCRAPES)) >= 3 and any(not beat.ok for beat in outlet.beats))
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        assert [scrape.baseline for scrape in outlet.of(FABRIC_SCRAPES)[:3]] == [True, False, False]
+        assert {beat.subject for beat in outlet.beats if not beat.ok} == {"gone"}
+
+    asyncio.run(test())
+
+
+def test_a_redis_that_hangs_costs_its_time_and_a_beat_and_is_read_again(database: SonicRedis) -> None:
+    database.fill(1)
+
+    async def test() -> None:
+        outlet = ListOutlet()
+        reporting = Reporting(outlet=outlet, collector="sonic@here", cluster="c", interval_s=1.0)
+        box = Box(read_redis(database.option), reporting, timeout_s=1.0)
+        await box.sweep()
+        pid = int(database.client(0).info("server")["process_id"])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert await box.sweep() == 0
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert outlet.beats[-1].error == "no answer within 1 s"
+        assert await box.sweep() == 1
+        assert not outlet.of(FABRIC_SCRAPES)[-1].baseline
+        await box.close()
+
+    asyncio.run(test())
