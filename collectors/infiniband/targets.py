@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from collectors.contract.kafka import kafka_settings
+from collectors.fabric.host import NearGpus
 from collectors.fabric.sweeping import Aside, Swept
 from collectors.infiniband.endpoint import Endpoint, context
 from collectors.infiniband.fabric import Fabric
@@ -108,13 +109,9 @@ def _tool(folder: Path | None, name: str) -> str:
 
 def _host(args: argparse.Namespace, cluster: str, *, once: bool) -> Target:
     root = args.sysfs or CLASS
-    host = Host(
-        tree=Sysfs(root),
-        node=this_node(args.node),
-        cluster=cluster,
-        gpu_map=args.gpu_map,
-        keep_ignored=once,
-    )
+    node = this_node(args.node)
+    gpus = NearGpus(node=node, cluster=cluster, kind="hca", gpu_map=args.gpu_map)
+    host = Host(tree=Sysfs(root), gpus=gpus, node=node, cluster=cluster, keep_ignored=once)
     aside = Aside()
 
     async def sweep() -> Swept:

@@ -5,44 +5,34 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collectors.contract.fabric import Link
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
-from collectors.fabric.host import boot_epoch, changed, gpu_paths, own_links
+from collectors.fabric.host import NearGpus, OwnPort, boot_epoch
 from collectors.fabric.kept import Kept
-from collectors.fabric.pci import near
 from collectors.fabric.rows import Device, Row, samples, scrapes
 from collectors.fabric.sweeping import Swept
 from collectors.nic.ethtool import Statistics
 from collectors.nic.interfaces import Interface, indices, listed
 from collectors.nic.rows import row
 
-GPUS_EVERY_S = 60.0
-"""GPUs come when their driver loads, which may be after this collector starts."""
-
 
 @dataclass(slots=True)
 class Nics:
-    """Reads interfaces, listed anew when one comes or goes; remembers which links it told."""
+    """Reads interfaces, listed anew when one comes or goes."""
 
     node: str
     cluster: str
     root: Path
     statistics: Callable[[str], Statistics]
+    gpus: NearGpus
     patterns: list[str] = field(default_factory=list)
     lossless: tuple[int, ...] | None = None
-    gpu_map: Path | None = None
     epoch: str = field(default_factory=boot_epoch)
     keep_ignored: bool = False
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
-    now_s: Callable[[], float] = time.monotonic
-    gpus: Callable[[Path | None], dict[str, tuple[str, ...]]] = gpu_paths
     forget: Callable[[str], None] = lambda _: None
     _kept: Kept = field(default_factory=Kept)
     _seen: list[tuple[str, str | None]] = field(default_factory=list)
     _interfaces: list[Interface] = field(default_factory=list)
-    _told: dict[str, Link] = field(default_factory=dict)
-    _gpus: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _looked_s: float | None = None
 
     def read(self) -> Swept:
         """One sweep."""
@@ -67,7 +57,7 @@ class Nics:
         found = scrapes(rows, device)
         swept.messages = [(FABRIC_SCRAPES, scrape) for scrape in found]
         swept.samples = sum(map(samples, found))
-        swept.messages += [(FABRIC_LINKS, link) for link in changed(self._told, self._links(ts_us))]
+        swept.messages += [(FABRIC_LINKS, link) for link in self.gpus.news(self._ports(), ts_us)]
         return swept
 
     def _list(self) -> None:
@@ -91,20 +81,10 @@ class Nics:
                 swept.error = swept.error or f"{one.name}: no driver statistics: {why.strerror or why}"
         return row(one, told, [(f, self._kept.read(f.path)) for f in one.files], self.lossless)
 
-    def _links(self, ts_us: int) -> dict[str, Link]:
-        if self._looked_s is None or self.now_s() - self._looked_s >= GPUS_EVERY_S:
-            # A driver that is away for a while moves no GPU.
-            self._gpus, self._looked_s = self.gpus(self.gpu_map) or self._gpus, self.now_s()
-        out: dict[str, Link] = {}
-        for one in self._interfaces:
-            if one.link_layer == "ethernet" and one.pci and self._gpus:
-                out |= own_links(
-                    [*one.rdma, *([one.mac] if one.mac else [])],
-                    port=one.name,
-                    near=near(one.pci, self._gpus),
-                    node=self.node,
-                    kind="nic",
-                    ts_us=ts_us,
-                    cluster=self.cluster,
-                )
-        return out
+    def _ports(self) -> list[OwnPort]:
+        """InfiniBand ports are told by the source `infiniband`."""
+        return [
+            OwnPort(one.name, (*one.rdma, *([one.mac] if one.mac else ())), one.pci)
+            for one in self._interfaces
+            if one.link_layer == "ethernet"
+        ]

@@ -79,20 +79,21 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
 
 def _nics(args: argparse.Namespace, *, once: bool) -> "Nics":
     from collectors.contract.kafka import kafka_settings
+    from collectors.fabric.host import NearGpus
     from collectors.fabric.site import site_of
     from collectors.nic.ethtool import Ethtool
     from collectors.nic.host import Nics
     from collectors.settings import this_node
 
-    ethtool = Ethtool()
+    ethtool, node, cluster = Ethtool(), this_node(args.node), kafka_settings().cluster
     return Nics(
-        node=this_node(args.node),
-        cluster=kafka_settings().cluster,
+        node=node,
+        cluster=cluster,
+        gpus=NearGpus(node=node, cluster=cluster, kind="nic", gpu_map=args.gpu_map),
         root=args.sysfs,
         statistics=ethtool.read,
         forget=ethtool.forget,
         patterns=args.interface,
         lossless=site_of(args.lossless, ()).lossless,
-        gpu_map=args.gpu_map,
         keep_ignored=once,
     )

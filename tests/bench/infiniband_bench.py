@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collectors.contract.topic import encode
+from collectors.fabric.host import NearGpus
 from collectors.fabric.kept import Kept
 from collectors.infiniband.files import Texts, reader
 from collectors.infiniband.host import Host
@@ -101,7 +102,8 @@ def sysfs_rows(folder: Path, sweeps: int) -> list[str]:
         pci = f"pci0000:{number:02x}/0000:{number:02x}:01.0"
         device(folder, f"mlx5_{number}", port(PORT | counters), pci=pci)
     kept, anew = Sysfs(folder), Sysfs(folder, Kept(most=0))
-    host = Host(tree=Sysfs(folder), node="n1", cluster="c", gpus=lambda _: {})
+    gpus = NearGpus(node="n1", cluster="c", kind="hca", read=lambda _: {})
+    host = Host(tree=Sysfs(folder), gpus=gpus, node="n1", cluster="c")
     files = sum(len(one.values) for one in kept.read())
 
     def whole() -> None:

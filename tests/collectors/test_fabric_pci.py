@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from collectors.fabric.host import changed, own_links
+from collectors.fabric.host import NearGpus, OwnPort
 from collectors.fabric.pci import Near, link_value, near, pci_path
 
 SWITCH = ("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:00.0")
@@ -40,27 +40,17 @@ def test_a_link_that_is_down_has_no_width() -> None:
 
 
 def test_a_nic_is_told_under_all_of_its_names_and_again_only_when_it_changes() -> None:
-    def links(gpu: str, ts_us: int) -> "dict[str, object]":
-        found = own_links(
-            ["mlx5_0", "aa:bb"],
-            port="eth0",
-            near=Near((gpu,), "switch"),
-            node="n1",
-            kind="nic",
-            ts_us=ts_us,
-            cluster="c",
-        )
-        return dict(found)
-
-    told: dict[str, object] = {}
-    first = changed(told, links("G0", 10))  # type: ignore[arg-type]
+    gpus = {"G0": (*SWITCH, "0000:18:00.0")}
+    clock = [0.0]
+    near_gpus = NearGpus(node="n1", cluster="c", kind="nic", read=lambda _: dict(gpus), now_s=lambda: clock[0])
+    port = OwnPort("eth0", ("mlx5_0", "aa:bb"), (*SWITCH, "0000:19:00.0"))
+    first = near_gpus.news([port], 10)
     assert [(x.device, x.port, x.far_device, x.far_port, x.gpu_uuids) for x in first] == [
         ("n1", name, "n1", "eth0", ["G0"]) for name in ("eth0", "mlx5_0", "aa:bb")
     ]
-    assert changed(told, links("G0", 20)) == []  # type: ignore[arg-type]
-    assert [x.gpu_uuids for x in changed(told, links("G1", 30))] == [["G1"]] * 3  # type: ignore[arg-type]
-    assert [(x.port, x.up) for x in changed(told, {})] == [  # type: ignore[arg-type]
-        ("eth0", False),
-        ("mlx5_0", False),
-        ("aa:bb", False),
-    ]
+    assert near_gpus.news([port], 20) == []
+    gpus["G1"] = gpus.pop("G0")
+    assert near_gpus.news([port], 30) == []
+    clock[0] += 60.0
+    assert [x.gpu_uuids for x in near_gpus.news([port], 40)] == [["G1"]] * 3
+    assert [(x.port, x.up) for x in near_gpus.news([], 50)] == [("eth0", False), ("mlx5_0", False), ("aa:bb", False)]

@@ -1,11 +1,13 @@
 """A host's RDMA devices: every driver and name, what cannot be read, devices that come and go."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from collectors.contract.fabric import Link, PortScrape
+from collectors.fabric.host import NearGpus
 from collectors.fabric.kept import Kept
 from collectors.infiniband.drivers import hw_system
 from collectors.infiniband.host import Host
@@ -15,14 +17,9 @@ from tests.collectors.rdma_tree import PORT, device, port, write
 OPEN = Path("/proc/self/fd")
 
 
-def host(root: Path, **given: object) -> Host:
-    return Host(
-        tree=Sysfs(root),
-        node="n1",
-        cluster="c",
-        epoch="boot:1",
-        **{"gpus": lambda _: {}, **given},  # type: ignore[arg-type]
-    )
+def host(root: Path, gpus: Mapping[str, tuple[str, ...]] | None = None, *, keep_ignored: bool = False) -> Host:
+    near = NearGpus(node="n1", cluster="c", kind="hca", read=lambda _: dict(gpus or {}))
+    return Host(tree=Sysfs(root), gpus=near, node="n1", cluster="c", epoch="boot:1", keep_ignored=keep_ignored)
 
 
 def scrapes(reading: Host) -> list[PortScrape]:
@@ -158,7 +155,7 @@ def test_the_gpus_by_an_infiniband_port_are_told_once(tmp_path: Path) -> None:
     device(tmp_path, "mlx5_0", port())
     device(tmp_path, "mlx5_1", port(PORT | {"link_layer": "Ethernet\n"}), pci="pci0000:37/0000:37:01.0")
     gpus = {"G0": ("pci0000:15", "0000:15:01.0", "0000:17:00.0"), "G1": ("pci0000:37", "0000:37:02.0")}
-    reading = host(tmp_path, gpus=lambda _: gpus)
+    reading = host(tmp_path, gpus)
     told = [message for _, message in reading.read().messages if isinstance(message, Link)]
     assert [(x.device, x.port, x.far_device, x.far_port, x.node, x.gpu_uuids) for x in told] == [
         ("n1", "mlx5_0", "n1", "mlx5_0", "n1", ["G0"])

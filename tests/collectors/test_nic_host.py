@@ -1,10 +1,11 @@
 """A host's network interfaces: what they tell, which GPUs are by them, what comes and goes."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from collectors.contract.fabric import Link, PortScrape
+from collectors.fabric.host import NearGpus
 from collectors.nic import source
 from collectors.nic.ethtool import Statistics
 from collectors.nic.host import Nics
@@ -38,14 +39,22 @@ def nic(root: Path, name: str, pci: str, driver: str, *, index: int, rdma: str |
     (folder / "device").symlink_to(device)
 
 
-def nics(root: Path, statistics: Callable[[str], Statistics], **given: object) -> Nics:
+def nics(
+    root: Path,
+    statistics: Callable[[str], Statistics],
+    gpus: Mapping[str, tuple[str, ...]] | None = None,
+    now_s: Callable[[], float] = lambda: 0.0,
+    **given: object,
+) -> Nics:
+    near = NearGpus(node="n1", cluster="c", kind="nic", read=lambda _: dict(gpus or {}), now_s=now_s)
     return Nics(
         node="n1",
         cluster="c",
         root=root / "net",
         statistics=statistics,
+        gpus=near,
         epoch="boot:1",
-        **{"gpus": lambda _: {}, **given},  # type: ignore[arg-type]
+        **given,  # type: ignore[arg-type]
     )
 
 
@@ -88,7 +97,7 @@ def test_a_link_that_is_down_has_no_speed(tmp_path: Path) -> None:
 def test_the_gpus_by_a_nic_are_told_under_its_name_its_adapters_and_its_address(tmp_path: Path) -> None:
     nic(tmp_path, "enp65s0", "pci0000:15/0000:15:01.0/0000:16:00.0", "mlx5_core", index=4, rdma="mlx5_0")
     gpus = {"G0": ("pci0000:15", "0000:15:01.0", "0000:17:00.0"), "G1": ("pci0000:37", "0000:37:01.0")}
-    reading = nics(tmp_path, driver, gpus=lambda _: gpus)
+    reading = nics(tmp_path, driver, gpus=gpus)
     told = [message for _, message in reading.read().messages if isinstance(message, Link)]
     assert [(x.device, x.port, x.far_port, x.gpu_uuids) for x in told] == [
         ("n1", "enp65s0", "enp65s0", ["G0"]),
@@ -102,7 +111,7 @@ def test_gpus_whose_driver_is_away_stay_where_they_were(tmp_path: Path) -> None:
     nic(tmp_path, "enp65s0", "pci0000:15/0000:15:01.0/0000:16:00.0", "mlx5_core", index=4)
     gpus = {"G0": ("pci0000:15", "0000:15:01.0", "0000:17:00.0")}
     clock = [0.0]
-    reading = nics(tmp_path, driver, gpus=lambda _: dict(gpus), now_s=lambda: clock[0])
+    reading = nics(tmp_path, driver, gpus=gpus, now_s=lambda: clock[0])
     assert len(reading.read().messages) == 3
     gpus.clear()
     clock[0] += 1000
