@@ -36,8 +36,9 @@ def _jobs(raw: bytes) -> list[Gpu]:
 
 def _first_holder(gpus: list[Gpu]) -> Mapping[Hashable, float | None]:
     """Who came first on each GPU: an answer that was cut off has fewer holders, and none in another's place."""
-    firsts = {at: f"{gpu.namespace}/{gpu.pod}".split(",")[0] for at, gpu in enumerate(gpus) if gpu.pod is not None}
-    return {at: float(zlib.crc32(first.encode())) for at, first in firsts.items()}
+    first = {at: (gpu.namespace or "", gpu.pod) for at, gpu in enumerate(gpus) if gpu.pod is not None}
+    names = {at: "/".join(part.split(",")[0] for part in parts) for at, parts in first.items()}
+    return {at: float(zlib.crc32(name.encode())) for at, name in names.items()}
 
 
 PARSERS = (
