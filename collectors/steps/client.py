@@ -7,7 +7,6 @@ dropped, and the count goes out with the next datagram. `docs/training-client.md
 import atexit
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,14 +14,13 @@ from types import TracebackType
 from typing import Any
 
 from collectors.steps.client_courier import Courier
-from collectors.steps.client_env import JOB, LOCAL_RANK, NODE, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
+from collectors.steps.client_env import JOB, LOCAL_RANK, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
 from collectors.steps.client_names import names_of, pod_of
+from collectors.steps.client_place import node_of, parts
 from collectors.steps.client_step import TROUBLE, Checkpoint, GpuTimers, Phase, Step
 from collectors.steps.client_words import body, count, number, reason
 
 SOCKET = "/run/lockstep/steps.sock"
-RANKS_A_PART = 200
-"""Ranks of a placement in one datagram: about 30 KB, far below the kernel's limit for one."""
 
 
 class Run:
@@ -188,18 +186,15 @@ class Run:
 
     def here(self) -> dict[str, Any]:
         """This rank's line of the placement."""
-        return {"rank": self.rank, "node": self._node(), **self._here}
+        return {"rank": self.rank, "node": node_of(self._path, self._env), **self._here}
 
     def place(self, ranks: Iterable[Mapping[str, Any]]) -> None:
         """The whole placement of the job, a `here()` for each rank. Rank 0 sends it; on others nothing happens."""
         if self.rank != 0:
             return
         try:
-            rows = [dict(row) for row in ranks]
-            parts = [rows[i : i + RANKS_A_PART] for i in range(0, len(rows), RANKS_A_PART)]
-            every = {"ts_us": time.time_ns() // 1000, "parts": len(parts), "aliases": self._aliases}
-            for number, part in enumerate(parts):
-                self._courier.keep("placed", body({**every, "part": number, "ranks": part}))
+            for part in parts(ranks, self._aliases):
+                self._courier.keep("placed", part)
         except TROUBLE:
             self._courier.lose()
 
@@ -270,11 +265,3 @@ class Run:
             return body(about)
         except TROUBLE:  # an odd value in the model or the coordinates: the rest is still true
             return body({**about, "model": None, "flops_per_token": None, "coords": {}})
-
-    def _node(self) -> str:
-        """The collector's own name for this node where it has left it beside its socket."""
-        try:
-            with open(f"{self._path}.node", encoding="utf-8") as file:  # noqa: PTH123 - saves the import
-                return file.read().strip()
-        except (OSError, ValueError):
-            return first(self._env, NODE) or socket.gethostname()
