@@ -1,15 +1,21 @@
 """A host's network interfaces: what they tell, which GPUs are by them, what comes and goes."""
 
 import argparse
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 
+from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
+from collectors.contract.topics import FABRIC_SCRAPES
 from collectors.fabric.host import NearGpus
+from collectors.fabric.sweeping import Aside, reporter
 from collectors.nic import source
 from collectors.nic.ethtool import Statistics
 from collectors.nic.host import Nics
 from collectors.sources import add_common
+from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.rdma_tree import write
 
 
@@ -167,3 +173,41 @@ def test_check_says_which_pci_link_is_narrow_and_that_no_gpu_is_known(tmp_path: 
     assert ("enp65s0", False, "PCIe 8 lanes", "it could have 16") in told
     assert ("enp65s0", False, "driver mlx5_core", "no pause counter of a priority") in told
     assert any("no GPU is known here" in lacks for _, _, _, lacks in told)
+
+
+def test_serving_beats_each_interval_and_a_read_that_hangs_costs_one_time_out(tmp_path: Path) -> None:
+    nic(tmp_path, "enp65s0", "pci0000:15/0000:16:00.0", "mlx5_core", index=4)
+    hold, held = Event(), Event()
+
+    def hanging(interface: str) -> Statistics:
+        held.set()
+        hold.wait()
+        return driver(interface)
+
+    class Counting(ListOutlet):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fourth = asyncio.Event()
+
+        def beat(self, beat: Beat) -> None:
+            super().beat(beat)
+            if len(self.beats) == 2:
+                hold.set()
+            if any(beat.ok for beat in self.beats):
+                self.fourth.set()
+
+    async def run() -> Counting:
+        outlet, aside, reading = Counting(), Aside(), nics(tmp_path, hanging)
+        told = reporter("nic", argparse.Namespace(instance="b"), outlet, 0.01)
+        serving = asyncio.create_task(told.forever("net", lambda: aside(reading.read), 0.1))
+        await asyncio.wait_for(outlet.fourth.wait(), 20)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        return outlet
+
+    outlet = asyncio.run(run())
+    assert held.is_set()
+    assert outlet.beats[0].error == "no answer within 0.1 s"
+    assert outlet.beats[1].error == "an earlier read of it still hangs in the kernel"
+    assert [scrape.columns["pfc_rx_frames.3"] for scrape in outlet.of(FABRIC_SCRAPES)][:1] == [[3]]
+    assert outlet.beats[0].collector.endswith(":b")
