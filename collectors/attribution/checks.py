@@ -18,6 +18,7 @@ ASK_S = 5.0
 LONG_S = 600.0
 """A job that has had a GPU for so long and runs nothing on it may be gone."""
 PROC = Path("/proc")
+KUBELET = "is the kubelet well (`systemctl status kubelet`)? in a container, mount the socket's folder and run as root"
 STALE = "see whether the job runs (`squeue -j JOB`); if not, its epilog failed: remove the file"
 
 Users = Callable[[], Mapping[int, list[Owner]] | None]
@@ -64,10 +65,9 @@ async def _kubelet(path: str) -> list[Sight]:
     try:
         found = read_answer(await asyncio.wait_for(list_pods(path, ASK_S), LIMIT_S))
     except (SourceError, AnswerError) as why:
-        said = str(why).removeprefix(f"{path}: ")
-        return [Sight(path, False, "nothing", said, "run on the node, with its folder mounted and as root")]
+        return [Sight(path, False, "nothing", str(why), KUBELET)]
     except TimeoutError:
-        return [Sight(path, False, "nothing", f"no answer within {LIMIT_S:.0f} s", "see `systemctl status kubelet`")]
+        return [Sight(path, False, "nothing", f"no answer within {LIMIT_S:.0f} s", KUBELET)]
     return list(kubelet_sights(path, found))
 
 
@@ -136,7 +136,9 @@ def _stale(
 ) -> Iterator[Sight]:
     shown, held_s = ",".join(jobs), (now_us - file.written_us) / 1e6
     if file.written_us + SLACK_US < boot_us:
-        yield Sight(str(path), False, f"job {shown}", "truth: written before the boot, so passed over", STALE)
+        yield Sight(
+            str(path), False, f"job {shown}", "a living job: it was written before the boot, and is passed over", STALE
+        )
         return
     # Slurm runs a process of each job that uses its control groups; other managers' jobs are seen on the GPU only.
     if running & set(jobs) or held_s < LONG_S:
@@ -144,8 +146,8 @@ def _stale(
     here = None if busy is None else busy.get(int(file.name.partition(".")[0]), [])
     others = {owner.hpc_job for owner in here or () if owner.hpc_job is not None}
     if others:
-        what = f"truth: job {', '.join(sorted(others))} runs on this GPU, and is told"
+        what = f"agreement: job {', '.join(sorted(others))} runs on this GPU, and is told instead"
         yield Sight(str(path), False, f"job {shown}", what, STALE)
     elif here == [] or (here is None and running):
-        what = f"a process of it for {held_s / 3600:.1f} h: stale, or a job that holds what it does not use"
+        what = f"a process of that job after {held_s / 3600:.1f} h: stale, or a job that holds what it does not use"
         yield Sight(str(path), False, f"job {shown}", what, STALE)

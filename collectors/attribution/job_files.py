@@ -66,12 +66,15 @@ class Folder:
 
 
 def read_folder(folder: Path) -> Folder:
-    """What stands beside the files of GPUs is passed over. Raises `SourceError` where the folder cannot be read."""
+    """What stands beside the files of GPUs is passed over.
+
+    Raises `SourceError` where the folder cannot be read; whoever tells it names the folder.
+    """
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if is_name(entry.name))
     except OSError as why:
-        raise SourceError(f"--hpc-job-dir {folder}: {why.strerror}; does the prolog write there?") from why
+        raise SourceError(f"{why.strerror}; does the prolog write there?") from why
     files: list[JobFile] = []
     unread: list[str] = []
     for name in names[:MOST_FILES]:

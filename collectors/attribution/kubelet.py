@@ -27,15 +27,18 @@ ADVICE = {
 
 
 async def list_pods(path: str, timeout_s: float) -> bytes:
-    """On a connection of its own: a kubelet that was started anew has a new socket. Raises `SourceError`."""
+    """On a connection of its own: a kubelet that was started anew has a new socket.
+
+    Raises `SourceError`; whoever tells it names the socket.
+    """
     if not os.path.exists(path):  # noqa: PTH110 (Path.exists raises where a folder may not be entered)
-        raise SourceError(f"{path}: no such socket here; is this a Kubernetes node, and may we enter its folder?")
+        raise SourceError("no such socket here; is this a Kubernetes node, and may we enter its folder?")
     async with grpc.aio.insecure_channel(f"unix:{path}", options=_OPTIONS) as channel:
         call = channel.unary_unary(LIST, request_serializer=None, response_deserializer=None)
         try:
             return bytes(await call(b"", timeout=timeout_s))
         except grpc.aio.AioRpcError as why:
-            raise SourceError(f"{path}: {_said(why, timeout_s)}") from why
+            raise SourceError(_said(why, timeout_s)) from why
 
 
 def _said(why: grpc.aio.AioRpcError, timeout_s: float) -> str:

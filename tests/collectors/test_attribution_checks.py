@@ -65,8 +65,8 @@ def test_a_file_of_before_the_boot_is_stale(folder: Path) -> None:
 
 
 def test_a_file_of_a_job_that_runs_nothing_for_long_is_likely_stale(folder: Path) -> None:
-    assert "for 1.0 h" in looked(folder, busy={0: []})[1].lacks
-    assert "for 1.0 h" in looked(folder, running=frozenset({"8"}))[1].lacks
+    assert "after 1.0 h" in looked(folder, busy={0: []})[1].lacks
+    assert "after 1.0 h" in looked(folder, running=frozenset({"8"}))[1].lacks
 
 
 @pytest.mark.parametrize(
