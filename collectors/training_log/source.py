@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--follow", action="store_true", help="go on reading as the log grows (always so without --once)"
     )
     parser.add_argument(
-        "--rank", type=int, metavar="N", help="the rank that prints, where neither its lines nor their prefixes tell"
+        "--rank", type=int, metavar="N", help="the rank that prints (default: by its lines and their prefixes, else 0)"
     )
     parser.add_argument(
         "--attempt", type=int, default=0, metavar="N", help="which start of the job the log begins with (default 0)"
@@ -55,8 +55,9 @@ def once(args: argparse.Namespace, outlet: Outlet) -> int:
     intake.rest()
     intake.flush()
     if intake.messages == 0:
+        whose = ", ".join(FORMATS[1:]) if args.format == "auto" else args.format
         raise SourceError(
-            f"--file {args.file}: none of {intake.lines} lines is a step of {', '.join(FORMATS[1:])}; is it the log of "
+            f"--file {args.file}: none of {intake.lines} lines is a step of {whose}; is it the log of "
             "the rank that prints, and does the framework print steps?"
         )
     if args.format == "auto":
