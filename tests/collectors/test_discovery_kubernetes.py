@@ -1,71 +1,17 @@
 """The official client against an API server of the test's own, over HTTP."""
 
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from collectors.discovery.discovery import Found
 from collectors.discovery.kubernetes import KubernetesService
 from collectors.source import SourceError
+from tests.collectors.kubernetes_api import Api, Query, api_server, kubeconfig
 
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/gpu-operator/endpointslices"
 ENDPOINTS = "/api/v1/namespaces/gpu-operator/endpoints/nvidia-dcgm-exporter"
-Api = Callable[[str, dict[str, list[str]]], tuple[int, Any]]
-
-
-@contextmanager
-def serving(api: Api, folder: Path, token: str = "t0ken") -> Iterator[tuple[Path, list[str]]]:
-    """A kubeconfig that leads to the server, and the paths that were asked."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            asked.append(parts.path)
-            status: int = 401
-            document: Any = {"kind": "Status"}
-            if self.headers["Authorization"] == "Bearer t0ken":
-                status, document = api(parts.path, parse_qs(parts.query))
-            body = document if isinstance(document, bytes) else json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            del format, args
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        try:
-            yield kubeconfig(folder, f"http://127.0.0.1:{server.server_port}", token), asked
-        finally:
-            server.shutdown()
-
-
-def kubeconfig(folder: Path, url: str, token: str) -> Path:
-    path = folder / "kubeconfig"
-    path.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "c",
-                "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-                "clusters": [{"name": "k", "cluster": {"server": url}}],
-                "users": [{"name": "u", "user": {"token": token}}],
-            }
-        )
-    )
-    return path
 
 
 def endpoint(number: int, address: str, **more: Any) -> dict[str, Any]:
@@ -86,13 +32,13 @@ def slices(*parts: tuple[str, list[dict[str, Any]] | None], more: str = "") -> d
 
 
 def find(api: Api, folder: Path, text: str = "gpu-operator/nvidia-dcgm-exporter") -> list[Found]:
-    with serving(api, folder) as (config, _):
+    with api_server(api, folder) as config:
         return KubernetesService(text, config).find()
 
 
 def test_every_pod_of_the_service_is_a_place_with_its_node_ready_or_not(tmp_path: Path) -> None:
-    def api(path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
-        assert (path, query["labelSelector"]) == (SLICES, ["kubernetes.io/service-name=nvidia-dcgm-exporter"])
+    def api(path: str, query: Query) -> tuple[int, Any]:
+        assert (path, query["labelSelector"]) == (SLICES, "kubernetes.io/service-name=nvidia-dcgm-exporter")
         not_ready = endpoint(2, "10.0.0.2", conditions={"ready": False})
         gone = endpoint(3, "10.0.0.3", conditions={"ready": False, "serving": False, "terminating": True})
         return 200, slices(("IPv4", [endpoint(1, "10.0.0.1"), not_ready, gone]))
@@ -111,10 +57,10 @@ def test_a_pod_with_two_addresses_is_one_place(tmp_path: Path) -> None:
 
 
 def test_slices_come_page_after_page_and_one_of_no_endpoints_is_no_error(tmp_path: Path) -> None:
-    def api(path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
+    def api(path: str, query: Query) -> tuple[int, Any]:
         if "continue" not in query:
             return 200, slices(("IPv4", [endpoint(1, "10.0.0.1")]), ("IPv4", None), more="next")
-        assert query["continue"] == ["next"]
+        assert query["continue"] == "next"
         return 200, slices(("IPv4", [endpoint(2, "10.0.0.2")]))
 
     assert [found.node for found in find(api, tmp_path)] == ["gpu-1", "gpu-2"]
@@ -131,7 +77,7 @@ def test_the_port_is_asked_for_by_name_or_number(port: str, number: int | None, 
 
 
 def test_an_api_without_slices_is_asked_for_endpoints(tmp_path: Path) -> None:
-    def api(path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
+    def api(path: str, query: Query) -> tuple[int, Any]:
         if path != ENDPOINTS:
             return 404, {"kind": "Status"}
         subset = {
@@ -172,14 +118,14 @@ def test_an_answer_of_odd_types_is_no_crash(tmp_path: Path) -> None:
 
 def test_a_wrong_token_is_said(tmp_path: Path) -> None:
     with (
-        serving(lambda path, query: (200, slices()), tmp_path, token="old") as (config, _),
+        api_server(lambda path, query: (200, slices()), tmp_path, token="old") as config,
         pytest.raises(SourceError, match="HTTP status 401"),
     ):
         KubernetesService("gpu-operator/x", config).find()
 
 
 def test_an_api_that_is_away_is_asked_once_and_said(tmp_path: Path) -> None:
-    config = kubeconfig(tmp_path, "http://127.0.0.1:1", "t")
+    config = kubeconfig(tmp_path, "http://127.0.0.1:1")
     with pytest.raises(SourceError, match="Connection refused"):
         KubernetesService("gpu-operator/x", config).find()
 

@@ -17,7 +17,7 @@ from collectors.kubernetes.listing import PodsError, read_list
 from collectors.kubernetes.pods import gpus_of, job_of, read_pods
 from collectors.placement.listing import Ended, Held
 from collectors.source import SourceError
-from tests.collectors.kubernetes_api import api_server
+from tests.collectors.kubernetes_api import api_server, only_at
 from tests.collectors.kubernetes_pods import END, START, pod
 from tests.collectors.list_outlet import ListOutlet
 
@@ -143,7 +143,7 @@ def test_all_pages_of_the_api_are_read_by_the_official_client(state: Path) -> No
             return 200, {"items": [pod("b")], "metadata": {}}
         return 200, {"items": [pod("a")], "metadata": {"continue": "more"}}
 
-    with api_server({PODS: pods}, state) as kubeconfig:
+    with api_server(only_at(PODS, pods), state) as kubeconfig:
         outlet = ListOutlet()
         source.once(options("--kubeconfig", str(kubeconfig), "--selector", "team=x"), outlet)
     assert [e.job for e in outlet.of(JOB_PLACEMENTS)] == ["ml/a", "ml/b"]
@@ -152,7 +152,7 @@ def test_all_pages_of_the_api_are_read_by_the_official_client(state: Path) -> No
 
 
 def test_a_role_that_is_missing_is_named(state: Path) -> None:
-    with api_server({PODS: lambda query: (403, {"kind": "Status"})}, state) as kubeconfig:
+    with api_server(only_at(PODS, lambda query: (403, {"kind": "Status"})), state) as kubeconfig:
         args = options("--kubeconfig", str(kubeconfig))
         with pytest.raises(SourceError, match=r"does not let us list pods .*role with list of pods in all namespaces"):
             source.once(args, ListOutlet())
@@ -178,7 +178,7 @@ def test_a_server_that_goes_away_ends_no_job(state: Path) -> None:
         await asyncio.gather(serving, return_exceptions=True)
 
     outlet = ListOutlet()
-    with api_server({PODS: pods}, state) as kubeconfig:
+    with api_server(only_at(PODS, pods), state) as kubeconfig:
         asyncio.run(asyncio.wait_for(run(kubeconfig, outlet), 30))
     assert len(outlet.of(JOB_PLACEMENTS)) == 1
     assert outlet.of(JOB_EVENTS) == []
