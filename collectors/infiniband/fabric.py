@@ -1,8 +1,10 @@
 """The whole fabric from one host: states and cables by iblinkinfo, counters by two runs of ibqueryerrors."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec import structs
 
@@ -68,8 +70,10 @@ class Fabric:
         data = await self._scan(["ibqueryerrors", "--counters", *only], names, swept)
         errors = await self._scan(["ibqueryerrors", "--threshold-file", "/dev/null", *only], names, swept)
         ts_us = self.now_us()
-        whole = joined(self._topology, data, errors, fresh=fresh, sure=swept.error is None)
-        found = messages(whole, ts_us=ts_us, cluster=self.cluster, keep_ignored=self.keep_ignored)
+        whole = partial(joined, self._topology, data, errors, fresh=fresh, sure=swept.error is None)
+        found = await asyncio.to_thread(
+            lambda: messages(whole(), ts_us=ts_us, cluster=self.cluster, keep_ignored=self.keep_ignored)
+        )
         swept.messages += [(FABRIC_SCRAPES, scrape) for scrape in found]
         swept.samples = sum(map(samples, found))
         if fresh and self._topology.cables:
@@ -80,7 +84,8 @@ class Fabric:
 
     async def _look(self, swept: Swept) -> Reading:
         output = await self.run(["iblinkinfo", *self.options])
-        found = read_linkinfo(output.out.decode("utf-8", "replace"), self.names)
+        # Text of a large fabric takes seconds: not in the loop, where other targets wait.
+        found = await asyncio.to_thread(read_linkinfo, output.out.decode("utf-8", "replace"), self.names)
         if found.failed is not None:
             raise ToolError(f"iblinkinfo: exit status {output.status}: {output.complaint or found.failed}")
         self._heed(swept, "iblinkinfo", output, found)
@@ -89,7 +94,8 @@ class Fabric:
     async def _scan(self, argv: list[str], names: Mapping[str, str], swept: Swept) -> Scan:
         assert self._topology is not None
         output = await self.run([*argv, *self.options])
-        scan = read_ibqueryerrors(output.out.decode("utf-8", "replace"), names, self._topology.switches)
+        text = output.out.decode("utf-8", "replace")
+        scan = await asyncio.to_thread(read_ibqueryerrors, text, names, self._topology.switches)
         if scan.failed is not None:
             words = f" ({output.complaint})" if output.complaint else ""
             raise ToolError(f"ibqueryerrors: {scan.failed}{words}")

@@ -11,6 +11,19 @@ ALL_PORTS = "component:ALL"
 """The row of sums over a device's ports, which some tools add: it is no port, and never added to them."""
 
 
+MOST_UNREAD = 1000
+"""Lines kept of a text that is something else: the first is shown, the others are counted so far."""
+
+
+class Unread(list[tuple[str, str]]):
+    """(why, text) of what could not be read, bounded."""
+
+    def append(self, item: tuple[str, str]) -> None:
+        """Kept unless there are enough."""
+        if len(self) < MOST_UNREAD:
+            super().append(item)
+
+
 @dataclass(frozen=True, slots=True)
 class Cable:
     """A switch's port and what is plugged into it."""
@@ -29,8 +42,7 @@ class Reading:
     times_us: dict[Station, int] = field(default_factory=dict)
     """Source time, where the source tells one."""
     cables: list[Cable] | None = None
-    unread: list[tuple[str, str]] = field(default_factory=list)
-    """(why, text) of what could not be read."""
+    unread: Unread = field(default_factory=Unread)
     switches: set[str] = field(default_factory=set)
     """GUIDs of the nodes that are switches, where the source tells kinds."""
     names: dict[str, str] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from typing import Any
 from collectors.dcgm.exposition import is_sample, read_labels, read_line, read_name
 from collectors.fabric.reading import Raw
 from collectors.infiniband.names import Station, guid, station
-from collectors.infiniband.reading import Reading
+from collectors.infiniband.reading import Reading, Unread
 
 NODE = ("node_guid", "Node_GUID")
 PORT = ("port_num", "Port_Number", "Port")
@@ -60,7 +60,7 @@ class Ufm:
             else:
                 yield self._prometheus(text)
         except UfmForm as why:
-            yield Reading(failed=str(why), unread=[(str(why), text[:1000])])
+            yield Reading(failed=str(why), unread=Unread([(str(why), text[:1000])]))
 
     def _json(self, document: Any) -> Reading:
         reading = Reading()

@@ -12,7 +12,7 @@ from collectors.infiniband.messages import links, messages
 from collectors.infiniband.names import read_names, station
 from collectors.infiniband.netdiscover import read_netdiscover
 from collectors.infiniband.perfquery import read_perfquery
-from collectors.infiniband.reading import Reading
+from collectors.infiniband.reading import MOST_UNREAD, Reading
 from tests.collectors import ib_texts as texts
 
 
@@ -180,3 +180,9 @@ def test_a_name_map_names_by_guid_and_says_which_line_is_wrong() -> None:
     assert station("Quantum Mellanox Technologies", "0x0000000000000001", names, "switch").device == "spine 1"
     with pytest.raises(ValueError, match="line 2"):
         read_names('0x1 "a"\nspine\n')
+
+
+def test_a_text_of_something_else_keeps_a_bounded_part_of_itself() -> None:
+    for read in (read_linkinfo, read_netdiscover, read_ibqueryerrors):
+        reading = read("what is this\n" * 5000, {})
+        assert (len(reading.unread), reading.failed is not None) == (MOST_UNREAD, True)
