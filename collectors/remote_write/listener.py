@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from collectors.contract.kafka import kafka_settings
+from collectors.defect import defect
 from collectors.otlp.grpc_server import grpc_server
 from collectors.remote_write.access import gate, read_address, server_tls
 from collectors.remote_write.intake import SOURCE, Intake
@@ -45,7 +46,7 @@ async def listen(args: argparse.Namespace, outlet: Outlet, bound: Bound = lambda
     intake = intake_of(args, outlet, args.interval)
     async with AsyncExitStack() as stack:
         # Last of all, when no request comes any more.
-        stack.callback(intake.receiver.flush)
+        stack.push_async_callback(intake.receiver.flush)
         http_port, grpc_port = await _http(args, intake, stack), None
         if args.otlp_grpc is not None:
             host, port = read_address("--otlp-grpc", args.otlp_grpc, GRPC_PORT)
@@ -78,7 +79,10 @@ async def _tick(intake: Intake, interval_s: float) -> None:
     due_s = clock() + interval_s
     while True:
         await asyncio.sleep(min(TICK_S, interval_s))
-        intake.receiver.tick()
+        try:
+            await intake.receiver.tick()
+        except Exception as why:  # noqa: BLE001 (the listener goes on)
+            intake.fail("own clock", defect(SOURCE, why))
         if clock() >= due_s:
             due_s = max(due_s + interval_s, clock())
             intake.beat()

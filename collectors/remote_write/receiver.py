@@ -56,19 +56,31 @@ class Receiver:
             _settle(step, delivered)
         return delivered
 
-    def tick(self) -> None:
-        """Scrapes whose rest did not come in time are published as they are; silent targets are forgotten."""
-        self.flush(self._now_s() - self._wait_s)
+    async def tick(self) -> None:
+        """Scrapes whose rest did not come in time are told as they are; silent targets are forgotten.
+
+        The same way as all else: over the outlet's own way they would be overtaken by what comes after them.
+        """
+        steps = self._rest(self._now_s() - self._wait_s)
+        delivered = await self._outlet.deliver([message for step in steps for message in step.messages])
+        for step in steps:
+            _settle(step, delivered)
         for source, target in list(self.targets.items()):
             if not target.open and self._now_s() - target.heard_s > FORGOTTEN_S:
                 del self.targets[source]
 
-    def flush(self, silent_since_s: float = float("inf")) -> None:
-        """The same for all that was not heard of since. Over the spool: it was acknowledged."""
-        for target in self.targets.values():
-            if target.open:
-                for topic, message in target.rest(silent_since_s):
-                    self._outlet.publish(topic, message)
+    async def flush(self) -> None:
+        """At the end: the same for all that waits. It was acknowledged, so what Kafka does not take is spooled."""
+        steps = self._rest(float("inf"))
+        messages = [message for step in steps for message in step.messages]
+        if not await self._outlet.deliver(messages):
+            for topic, message in messages:
+                self._outlet.publish(topic, message)
+        for step in steps:
+            _settle(step, True)
+
+    def _rest(self, silent_since_s: float) -> list[Step]:
+        return [target.rest(silent_since_s) for target in self.targets.values() if target.open]
 
     def _target(self, source: Source) -> Target:
         target = self.targets.get(source)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collectors.otlp.metrics import read_otlp
-from collectors.remote_write.limits import TooLarge, gunzip, unsnappy
+from collectors.remote_write.limits import MOST_BODY, TooLarge, gunzip, unsnappy
 from collectors.remote_write.listener import intake_of
 from collectors.remote_write.pushed import BadBody, Pushed, read_v1, read_v2
 from collectors.remote_write.series import SeriesBook
 from collectors.source import Outlet, SourceError
+from collectors.whole_file import read_whole
 
 Reader = Callable[[bytes, SeriesBook], Pushed]
 
@@ -22,7 +23,7 @@ def replay(args: argparse.Namespace, outlet: Outlet) -> int:
     """
     intake = intake_of(args, outlet, None)
     read = [asyncio.run(_one(path, intake.book, intake.take, intake.refuse)) for path in args.file]
-    intake.receiver.flush()
+    asyncio.run(intake.receiver.flush())
     intake.beat()
     if not any(read):
         raise SourceError("none of the files holds a body of remote write or OTLP")
@@ -30,10 +31,7 @@ def replay(args: argparse.Namespace, outlet: Outlet) -> int:
 
 
 async def _one(path: Path, book: SeriesBook, take: Callable[..., object], refuse: Callable[..., None]) -> bool:
-    try:
-        body = path.read_bytes()
-    except OSError as why:
-        raise SourceError(f"--file {path}: {why.strerror}") from why
+    body, _ = read_whole(path, MOST_BODY)
     try:
         pushed = read_any(body, book)
     except BadBody as why:

@@ -10,11 +10,13 @@ from email.message import Message as Headers
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
+from collectors.defect import defect
 from collectors.otlp.metrics import read_otlp
 from collectors.otlp.wire import INVALID_ARGUMENT, UNAVAILABLE, refusal
 from collectors.remote_write.access import Gate
-from collectors.remote_write.intake import Intake
+from collectors.remote_write.intake import SOURCE, Intake
 from collectors.remote_write.limits import BODY_S, MOST_BODY, MOST_HELD, TooLarge, gunzip, unsnappy, within
 from collectors.remote_write.pushed import BadBody, Pushed, read_v1, read_v2
 
@@ -46,7 +48,7 @@ class Server:
 
     def app(self) -> web.Application:
         """The routes."""
-        app = web.Application(client_max_size=MOST_BODY)
+        app = web.Application(client_max_size=MOST_BODY, middlewares=[self._foreseen])
         for path in WRITE:
             app.router.add_post(path, self.write)
         app.router.add_post(OTLP, self.otlp)
@@ -54,6 +56,18 @@ class Server:
             app.router.add_get(path, self.ready)
         app.router.add_get(HEARD, self.heard)
         return app
+
+    @web.middleware
+    async def _foreseen(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """What nobody foresaw is told like all else, and may be sent again: it was none of the body's reading."""
+        try:
+            return await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception as why:  # noqa: BLE001 (whatever it is)
+            said = defect(SOURCE, why)
+            self._intake.fail(request.remote or "unknown", said)
+            return web.Response(status=503, text=said + "\n", headers={"Retry-After": AGAIN_S})
 
     async def ready(self, request: web.Request) -> web.Response:
         """For whoever watches over processes."""
@@ -113,6 +127,10 @@ class Server:
             except BadBody as why:
                 self._intake.refuse(peer, body, str(why))
                 raise Answer(400, str(why)) from why
+            except Exception as why:
+                said = defect(f"{SOURCE}:{peer}", why)
+                self._intake.refuse(peer, body, said)
+                raise Answer(400, said) from why
             if not await self._intake.take(pushed, len(body)):
                 raise Answer(503, "Kafka has not taken it; send it again")
         return pushed

@@ -105,15 +105,13 @@ class Target:
         step.undo.append(lambda: self._take_back(ts_ms, group, fresh))
         return step
 
-    def rest(self, silent_since_s: float) -> Out:
+    def rest(self, silent_since_s: float) -> Step:
         """Scrapes whose rest will not come: nothing came since. Kafka has their pieces; the messages are the whole."""
         step = Step()
         for ts_ms, group in sorted(self.open.items()):
             if group.heard_s <= silent_since_s and not group.closing:
-                self._whole(step, ts_ms, group.cells)
-        for confirm in step.confirm:
-            confirm()
-        return step.messages
+                self._close_one(step, ts_ms, group)
+        return step
 
     def whole(self, ts_ms: int, cells: dict[Series, float | None]) -> Out:
         """The messages of a scrape of which nothing is missing."""

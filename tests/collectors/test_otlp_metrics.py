@@ -42,7 +42,7 @@ def test_a_scrape_of_the_collector_is_the_scrape_that_prometheus_would_push() ->
         outlet, book = ListOutlet(), SeriesBook()
         receiver = Receiver(outlet, "c")
         asyncio.run(receiver.accept(read(body, book)))
-        receiver.flush()
+        asyncio.run(receiver.flush())
         found.append(outlet.of(GPU_SCRAPES)[-1])
     assert found[0] == found[1]
 

@@ -34,10 +34,16 @@ class Site:
     def push(self, samples: Iterable[Sample]) -> bool:
         return asyncio.run(self.receiver.accept(read_v1(v1(samples), self.book)))
 
+    def flush(self) -> None:
+        asyncio.run(self.receiver.flush())
+
+    def tick(self) -> None:
+        asyncio.run(self.receiver.tick())
+
     def learned(self, samples: Iterable[Sample] | None = None) -> "Site":
         """The target's series are known: its scrapes from now on are whole at once."""
         self.push(scrape(T_MS - 15 * S, 1.0) if samples is None else samples)
-        self.receiver.flush()
+        self.flush()
         self.outlet.published.clear()
         return self
 
@@ -71,7 +77,7 @@ def test_the_message_is_the_one_that_the_exporters_page_makes() -> None:
     ]
     site = Site()
     site.push(samples)
-    site.receiver.flush()
+    site.flush()
 
     page = "".join(f"{show_series(name, dict(labels))} {value}\n" for name, labels, value, _ in samples)
     parsed = PageReader("n1", "c").read(page.encode(), T_MS * 1000)
@@ -84,7 +90,7 @@ def test_of_a_scrape_in_pieces_kafka_gets_each_piece_as_it_comes_and_then_the_wh
     assert site.told() == [(0, True, {"150": [40.0, 41.0], "100": [1040.0, None]})]
     assert site.push(samples[3:])
     assert site.told()[1:] == [(0, False, columns(40.0))]
-    site.receiver.flush()
+    site.flush()
     assert len(site.told()) == 2
 
 
@@ -106,10 +112,10 @@ def test_shards_may_send_the_pieces_of_two_scrapes_in_any_order(order: Sequence[
 def test_the_first_scrape_of_a_target_is_whole_once_nothing_more_came_for_a_while() -> None:
     site = Site()
     site.push(scrape(T_MS, 40.0))
-    site.receiver.tick()
+    site.tick()
     assert [part for _, part, _ in site.told()] == [True]
     site.now_s = WAIT_S
-    site.receiver.tick()
+    site.tick()
     assert site.told()[1:] == [(0, False, columns(40.0))]
 
 
@@ -140,7 +146,7 @@ def test_many_scrapes_without_their_rest_do_not_pile_up() -> None:
     for number in range(40):
         site.push(scrape(T_MS + number * S, float(number))[: 2 + number % 2])
     assert all(len(target.open) <= 8 for target in site.receiver.targets.values())
-    site.receiver.flush()
+    site.flush()
     whole = [ts for ts, part, _ in site.told() if not part]
     assert whole == sorted(whole) == list(range(40))
 
@@ -178,7 +184,7 @@ def test_labels_that_change_make_a_scrape_of_the_new_series_alone() -> None:
     ended = [(name, labels, STALE, T_MS) for name, labels, _, _ in scrape(T_MS)]
     site.push([*scrape(T_MS, 40.0, pod="fresh"), *ended])
     site.now_s = WAIT_S
-    site.receiver.tick()
+    site.tick()
     assert [one for one in site.told() if not one[1]] == [(0, False, columns(40.0))]
     assert [g.pod for g in site.outlet.of(GPU_SCRAPES)[-1].gpus] == ["fresh", "fresh"]
 
@@ -188,13 +194,28 @@ def test_nothing_is_acknowledged_or_kept_while_kafka_is_away_and_all_arrives_whe
     site.outlet.away = True
     assert not site.push(first)
     assert not site.push(second[:3])
-    site.receiver.flush()
+    site.flush()
     assert site.told() == []
     site.outlet.away = False
     assert site.push(first)
     assert site.push(second[:3])
     assert site.push(second[3:])
     assert [one for one in site.told() if not one[1]] == [(0, False, columns(40.0)), (15, False, columns(50.0))]
+
+
+def test_a_scrape_whose_rest_does_not_come_waits_until_kafka_takes_it_and_goes_to_disk_only_at_the_end() -> None:
+    site = Site().learned()
+    site.push(scrape(T_MS, 40.0)[:3])
+    site.now_s, site.outlet.away = WAIT_S, True
+    site.tick()
+    assert [part for _, part, _ in site.told()] == [True]
+    site.outlet.away = False
+    site.tick()
+    assert [part for _, part, _ in site.told()] == [True, False]
+    site.push(scrape(T_MS + 15 * S, 50.0)[:2])
+    site.outlet.away = True
+    site.flush()
+    assert [(ts, part) for ts, part, _ in site.told()][2:] == [(15, True), (15, False)]
 
 
 def test_a_whole_that_kafka_did_not_take_is_told_again_with_the_piece_that_is_sent_again() -> None:
@@ -216,14 +237,14 @@ def test_of_a_pair_of_senders_one_is_heard_and_the_other_takes_over_when_it_is_s
     site.now_s = 31.0
     site.push(scrape(T_MS + 31 * S, 40.0, prometheus_replica="b"))
     site.push(scrape(T_MS + 32 * S, 40.0, prometheus_replica="a"))
-    site.receiver.flush()
+    site.flush()
     assert [ts for ts, part, _ in site.told() if not part] == [0, 31]
 
 
 def test_a_label_may_name_the_cluster() -> None:
     site = Site("region")
     site.push([*scrape(T_MS, 40.0, region="east"), *scrape(T_MS, 50.0, region="west"), *scrape(T_MS, 60.0, "n9")])
-    site.receiver.flush()
+    site.flush()
     whole = [m for m in site.outlet.of(GPU_SCRAPES) if not m.part]
     assert sorted((m.cluster, m.node) for m in whole) == [("c", "n9"), ("east", "n1"), ("west", "n1")]
 
@@ -235,14 +256,14 @@ def test_a_target_that_names_no_host_is_called_by_its_address() -> None:
         for name, labels, value, ts in scrape(T_MS)
     ]
     site.push(bare)
-    site.receiver.flush()
+    site.flush()
     assert [m.node for m in site.outlet.of(GPU_SCRAPES)] == ["n1", "n1"]
 
 
 def test_targets_that_are_silent_for_an_hour_are_forgotten() -> None:
     site = Site().learned()
     site.now_s = 3601.0
-    site.receiver.tick()
+    site.tick()
     assert site.receiver.targets == {}
 
 
@@ -277,7 +298,7 @@ def test_however_requests_are_cut_fail_and_are_sent_again_each_scrape_is_told_wh
             assert site.push(request)
         ids = {TEMP: "150", CLOCK: "100"}
         assert {(ts * 1000, ids[name], labels["UUID"], value) for name, labels, value, ts in request} <= held(site)
-    site.receiver.flush()
+    site.flush()
     assert [one for one in site.told() if not one[1]] == [(15 * n, False, columns(n * 10.0)) for n in range(5)]
 
 

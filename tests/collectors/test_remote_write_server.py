@@ -338,7 +338,7 @@ def test_beats_tell_of_the_listener_and_of_each_target() -> None:
 
     asyncio.run(push())
     clock[0] = 7.0
-    intake.receiver.tick()
+    asyncio.run(intake.receiver.tick())
     intake.beat()
     target, listener = outlet.beats
     assert (target.target, target.subject, target.ok, target.messages, target.samples) == (

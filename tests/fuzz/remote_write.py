@@ -48,7 +48,7 @@ def _taken(read: Read) -> Callable[[bytes], ListOutlet]:
                 outlet.reject("remote-write:fuzz", data, str(why))
                 continue
             asyncio.run(receiver.accept(pushed))
-        receiver.flush()
+        asyncio.run(receiver.flush())
         return outlet
 
     return parse
