@@ -1,5 +1,6 @@
 """The HTTP endpoint of UFM telemetry, bounded in time and size."""
 
+import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,12 @@ class Endpoint:
                 return bytes(body)
         except TimeoutError:
             raise OSError(f"no whole answer within {self.timeout_s:g} s") from None
+        except aiohttp.ClientConnectorError as why:
+            # asyncio hides the system's words behind its own.
+            number = why.os_error.errno
+            raise OSError(
+                (os.strerror(number) if number and number > 0 else why.os_error.strerror) or str(why)
+            ) from why
         except aiohttp.ClientPayloadError as why:
             raise OSError("the answer was cut off before its end") from why
         except (aiohttp.ClientError, ValueError) as why:

@@ -70,6 +70,8 @@ def _file(path: Path, kind: str, texts: Texts, timeout_s: float) -> Target:
 
 
 def _ufm(url: str, texts: Texts, args: argparse.Namespace) -> Target:
+    if not url.startswith(("http://", "https://")):
+        raise SourceError(f"--ufm {url}: write http:// or https://, or the name of a file")
     login = infiniband_settings()
     endpoint = Endpoint(
         url=url,

@@ -175,6 +175,8 @@ def test_a_wrong_option_is_said_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "names").write_text("spine\n")
     with pytest.raises(SourceError, match=r"--names .*: line 1"):
         once("--names", str(tmp_path / "names"))
+    with pytest.raises(SourceError, match="--ufm ftp://x/y: write http://"):
+        once("--ufm", "ftp://x/y")
     with pytest.raises(SourceError, match="--ca"):
         once("--ca", str(tmp_path / "names"), "--ufm", "https://127.0.0.1:1/json")
 
