@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.contract.fabric import PortScrape
@@ -303,6 +303,7 @@ def test_a_message_of_many_megabytes_is_read() -> None:
     assert (len(raw) > 1_000_000, len(scrape.ports), scrape.columns["pfc_rx_frames.7"][-1]) == (True, 2048, 2**60 + 7)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_as_bytes_that_cannot_be_read(raw: bytes) -> None:
     decoder = Decoder("leaf1")
@@ -311,6 +312,7 @@ def test_any_bytes_are_read_or_refused_as_bytes_that_cannot_be_read(raw: bytes) 
     decoder.cut()
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.text(max_size=8),
