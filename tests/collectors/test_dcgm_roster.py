@@ -14,9 +14,9 @@ from collectors.discovery.discovery import Found
 from collectors.source import SourceError
 from tests.collectors.dcgm_options import options
 from tests.collectors.exporter import PAGE, plain, serving
+from tests.collectors.kubernetes_api import api_server
 from tests.collectors.list_outlet import ListOutlet
 from tests.collectors.test_discovery_kubernetes import endpoint, slices
-from tests.collectors.test_discovery_kubernetes import serving as serving_api
 
 Reported = list[tuple[str, str | None]]
 
@@ -127,7 +127,7 @@ def test_pods_that_kubernetes_names_are_read_and_a_new_one_is_followed(tmp_path:
 
     async def run() -> None:
         async with serving(lambda _: plain(shown)) as exporter:
-            with serving_api(lambda path, query: (200, slices(("IPv4", pods))), tmp_path) as (config, _):
+            with api_server(lambda path, query: (200, slices(("IPv4", pods))), tmp_path) as config:
                 service = f"gpu-operator/nvidia-dcgm-exporter:{exporter.port}"
                 words = ["--kubernetes", service, "--kubeconfig", str(config), "--find-every", "0.05"]
                 task = asyncio.create_task(source.serve(options(*words), outlet))
@@ -148,7 +148,7 @@ def test_a_site_that_finds_nothing_at_first_is_served_once_it_does(tmp_path: Pat
     async def run() -> None:
         async with serving(lambda _: plain(PAGE)) as exporter:
             answer = slices(("IPv4", [endpoint(1, "127.0.0.1")]))
-            with serving_api(lambda path, query: (status[0], answer), tmp_path) as (config, _):
+            with api_server(lambda path, query: (status[0], answer), tmp_path) as config:
                 service = f"gpu-operator/x:{exporter.port}"
                 words = ["--kubernetes", service, "--kubeconfig", str(config), "--find-every", "0.05"]
                 task = asyncio.create_task(source.serve(options(*words), outlet))
