@@ -94,7 +94,7 @@ def listen(outlet: KafkaOutlet, asked: str | None, settings: CollectorSettings) 
     if text == "off":
         return None
     host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not port.isdecimal() or int(port) > 65535:
         raise SourceError(f"--metrics-listen {text}: write [HOST:]PORT or off")
     host = host.strip("[]") or "127.0.0.1"
     try:

@@ -19,6 +19,7 @@ from collectors.outlet_confirm import Confirmer, Messages
 from collectors.outlet_lane import Lane, LaneLimits, Outcome, Send
 from collectors.outlet_log import limited_logger
 from collectors.outlet_reject import Bad, RejectLimit
+from collectors.outlet_troubles import Troubles
 from collectors.reasons import Reasons
 from collectors.settings import CollectorSettings
 from collectors.spool import Record, Spool
@@ -73,6 +74,8 @@ class KafkaOutlet:
         self._fatal = False
         self.reasons = Reasons()
         self.sweeps = Sweeps()
+        # A logger without the limit of the others: targets differ by their digits.
+        self._troubles = Troubles(logging.getLogger("lockstep.targets"))
         self.lanes: dict[str, Lane] = {}
         self._inherited = [
             (topic.name, self._lane(topic.name, topic)) for old in folder.left_behind for topic in _topics(old)
@@ -115,6 +118,7 @@ class KafkaOutlet:
         """Report one sweep, with what was lost since the last beat and what waits on disk."""
         with self._lock:
             self.sweeps.count(beat)
+            self._troubles.hear(beat)
             lost, spooled = self._seen
             if lost != self._reported_lost or spooled:
                 beat = msgspec.structs.replace(beat, lost=lost - self._reported_lost, spooled=spooled)

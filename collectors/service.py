@@ -8,8 +8,8 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from collectors.config_file import Configured
-from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_client, kafka_settings
+from collectors.keeper import Keeper
 from collectors.metrics import listen
 from collectors.outlet_confirm import connect_confirmed
 from collectors.outlet_kafka import KafkaOutlet
@@ -17,11 +17,7 @@ from collectors.outlet_log import limited_logger
 from collectors.outlet_producer import connect
 from collectors.settings import collector_settings
 from collectors.source import SourceError
-from collectors.sources import load
 from collectors.spool_folder import SpoolFolder
-
-RESTART_S = (1.0, 60.0)
-"""A source that failed is started again after the first, at most the second; doubled each time."""
 
 
 def serve(wanted: list[Configured], metrics_listen: str | None) -> int:
@@ -46,7 +42,7 @@ def serve(wanted: list[Configured], metrics_listen: str | None) -> int:
     if metrics is not None:
         log.info("%s to %s; own metrics on http://%s:%d/metrics", name, client.bootstrap, *metrics.address)
     try:
-        asyncio.run(_run(wanted, outlet))
+        asyncio.run(_run(Keeper(wanted, outlet, name, kafka.cluster), outlet))
     finally:
         if metrics is not None:
             metrics.close()
@@ -64,8 +60,8 @@ def process_name(wanted: list[Configured]) -> str:
     return wanted[0].name + (f"-{instance}" if instance else "")
 
 
-async def _run(wanted: list[Configured], outlet: KafkaOutlet) -> None:
-    sources = asyncio.create_task(_keep_all_up(wanted, outlet))
+async def _run(keeper: Keeper, outlet: KafkaOutlet) -> None:
+    sources = asyncio.create_task(keeper.run())
     ticking = asyncio.create_task(outlet.serve())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -79,36 +75,3 @@ async def _run(wanted: list[Configured], outlet: KafkaOutlet) -> None:
     for one in ended:
         if isinstance(one, Exception):
             raise one
-
-
-async def _keep_all_up(wanted: list[Configured], outlet: KafkaOutlet) -> None:
-    await asyncio.gather(*(_keep_up(source, outlet, len(wanted) == 1) for source in wanted))
-
-
-async def _keep_up(source: Configured, outlet: KafkaOutlet, alone: bool) -> None:
-    """Serve one source; start it again when it breaks. A lone source's own mistake ends the process instead."""
-    log, wait_s = limited_logger("lockstep.collect"), RESTART_S[0]
-    clock = asyncio.get_running_loop().time
-    while True:
-        began_s = clock()
-        serving = asyncio.create_task(load(source.name).serve(source.args, outlet))
-        try:
-            await asyncio.wait({serving})
-        finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
-        failure = None if serving.cancelled() else serving.exception()
-        if failure is None:
-            return
-        if alone and isinstance(failure, UserError):
-            raise failure
-        if clock() - began_s > RESTART_S[1]:
-            wait_s = RESTART_S[0]
-        log.error("%s: %s; again in %.0f s", source.name, failure, wait_s, exc_info=_traceback(failure))
-        await asyncio.sleep(wait_s)
-        wait_s = min(2 * wait_s, RESTART_S[1])
-
-
-def _traceback(failure: BaseException) -> BaseException | None:
-    """A mistake of the user's needs none."""
-    return None if isinstance(failure, UserError) else failure

@@ -1,6 +1,7 @@
 """A text file read as it grows: rotation, truncation and the unfinished last line."""
 
 import os
+import stat as modes
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,9 @@ class Tail:
             self.position = Position()
         if stat is None:
             return []
+        if not modes.S_ISREG(stat.st_mode):
+            # To open a pipe that nobody writes to would take for ever.
+            raise OSError(0, "not a plain file, so it cannot be followed", str(self.path))
         with self.path.open("rb") as file:
             return self._next(file, to_end)
 

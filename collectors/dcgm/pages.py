@@ -9,6 +9,7 @@ from collectors.dcgm.response import MAX_BYTES
 from collectors.dcgm.shared import Shared
 from collectors.dcgm.targets import Target
 from collectors.defect import defect
+from collectors.whole_file import opened
 
 
 class Pages(Protocol):
@@ -72,7 +73,7 @@ def pages_of(target: Target, shared: Shared) -> Pages:
 
 
 def _read_file(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with opened(path, 0.0) as file:
         page = file.read(MAX_BYTES + 1)
     if len(page) > MAX_BYTES:
         raise OSError(f"more than {MAX_BYTES >> 20} MiB")

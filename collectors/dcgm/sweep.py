@@ -45,7 +45,7 @@ class Sweep:
         self._interval_s = interval_s
         self._now_us = now_us
         self._pages = pages
-        self._make_reader = lambda: PageReader(node, cluster)
+        self._make_reader: Callable[[], PageReader] = lambda: PageReader(node, cluster)
         self._reader = self._make_reader()
         self._subject: str | None = None
         self._began_s: float | None = None

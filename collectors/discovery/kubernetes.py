@@ -104,7 +104,7 @@ def of_subsets(subsets: list[dict[str, Any]], port: str) -> Iterator[Found]:
 
 def _port(ports: list[dict[str, Any]], wanted: str) -> int | None:
     """The port that is asked for by name or number, else the exporter's by its usual names, else the only one."""
-    if wanted.isdigit():
+    if wanted.isdecimal():
         return int(wanted)
     by_name = {str(port.get("name") or ""): port.get("port") for port in ports}
     for name in (wanted,) if wanted else PORT_NAMES:

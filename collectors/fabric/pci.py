@@ -37,7 +37,7 @@ def link_value(name: str, raw: bytes | None) -> str | None:
     if name.endswith("speed"):
         found = _SPEED.match(text)
         return found[1] if found else None
-    return text if text.isdigit() and int(text) else None
+    return text if text.isdecimal() and int(text) else None
 
 
 def near(nic: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Near:

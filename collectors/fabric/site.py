@@ -37,6 +37,6 @@ def lossless_priorities(given: Sequence[object], where: str) -> tuple[int, ...]:
 def queue_numbers(given: Mapping[str, object], where: str) -> dict[str, str]:
     """Raises `SourceError` unless each is a whole number."""
     for name, number in given.items():
-        if not str(number).isdigit():
+        if not str(number).isdecimal():
             raise SourceError(f"{where} {name}={number}: the number of a queue is 0, 1, 2, ...")
     return {name: str(int(str(number))) for name, number in given.items()}

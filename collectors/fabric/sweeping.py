@@ -13,6 +13,7 @@ from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
+from collectors.defect import defect
 from collectors.gpu.apart import apart
 from collectors.source import Outlet
 
@@ -51,6 +52,8 @@ class Reporter:
             swept.error = str(why) or f"no answer within {timeout_s:g} s"
         except (OSError, UserError) as why:
             swept.error = said(why)
+        except Exception as why:  # noqa: BLE001 (the next sweep is tried, and other targets go on)
+            swept.error = defect(f"{self.source}:{target}", why)
         for topic, message in swept.messages:
             self.outlet.publish(topic, message)
         for raw, words in swept.rejects:

@@ -9,6 +9,7 @@ from pathlib import Path
 from collectors.contract.beat import Beat
 from collectors.contract.topics import NCCL_WINDOWS
 from collectors.cursor import CursorFile
+from collectors.defect import defect
 from collectors.flight_recorder.folder import Bad, Found, Stamp, list_dumps, read_file
 from collectors.flight_recorder.recorded import Dump
 from collectors.flight_recorder.window import windows
@@ -63,8 +64,11 @@ class Watch:
         """Until cancelled. A beat an interval; dumps are told as soon as they are whole."""
         self._done, self._interval_s = kept.load() or {}, interval_s
         while True:
-            if await self.look():
-                kept.stage(dict(self._done))
+            try:
+                if await self.look():
+                    kept.stage(dict(self._done))
+            except Exception as why:  # noqa: BLE001 (the next look is tried)
+                self._trouble = defect(f"flight-recorder:{self._what.folder}", why)
             kept.settle()
             self._beat_if_due()
             await asyncio.sleep(min(LOOK_S, interval_s))
@@ -82,7 +86,10 @@ class Watch:
             name = one.path.name
             if settled.get(name) != one.stamp or self._done.get(name) == one.stamp:
                 continue
-            read = await asyncio.to_thread(read_file, one.path)
+            try:
+                read = await asyncio.to_thread(read_file, one.path)
+            except Exception as why:  # noqa: BLE001 (the dumps of other ranks are read)
+                read = Bad(b"", f"{one.path}: {defect(f'flight-recorder:{one.path}', why)}")
             if isinstance(read, Bad) and read.cut and self._now_us() - one.stamp.mtime_us < UNFINISHED_S * 1e6:
                 continue
             self._take(one, read)

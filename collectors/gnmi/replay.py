@@ -1,7 +1,6 @@
 """A recording -> scrapes, by the way that live bytes take."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from collectors.contract.kafka import kafka_settings
@@ -12,6 +11,9 @@ from collectors.gnmi.decoder import Decoder
 from collectors.gnmi.intake import take
 from collectors.gnmi.recorded import read_recorded
 from collectors.source import Outlet, SourceError
+from collectors.whole_file import read_whole
+
+MOST_BYTES = 1 << 30
 
 
 def replay(args: argparse.Namespace, outlet: Outlet) -> int:
@@ -55,9 +57,8 @@ def play(text: str, name: str, outlet: Outlet, *, device: str | None, site: Site
 
 
 def _text(path: Path) -> str:
+    raw, _ = read_whole(path, MOST_BYTES)
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text()
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
+        return raw.decode()
     except UnicodeDecodeError as why:
         raise SourceError(f"{path}: not text: {why.reason}; a recording is JSON") from why

@@ -94,7 +94,7 @@ def _named(text: str) -> tuple[str, str]:
     """`leaf1=10.0.0.1:6030` -> name and address; without a name the host is the name."""
     name, sep, address = text.rpartition("=")
     host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536 or (sep and not name):
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536 or (sep and not name):
         raise SourceError(f"--target {text}: write [NAME=]HOST:PORT, such as leaf1=10.0.0.1:6030")
     return name or host.strip("[]"), address
 

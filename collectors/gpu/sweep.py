@@ -9,6 +9,7 @@ from typing import Any
 from collectors.contract.beat import Beat
 from collectors.contract.gpu import Gpu
 from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
+from collectors.defect import defect
 from collectors.gpu.apart import apart
 from collectors.gpu.faults import Teller
 from collectors.gpu.reading import Fault, GpuReader, GpuTrouble, Part, Reading, Row
@@ -165,6 +166,8 @@ class GpuSweep:
             self._parts, self._opened_s = opening.result(), self._clock_s()
         except GpuTrouble as why:
             return str(why)
+        except Exception as why:  # noqa: BLE001 (it is opened anew at the next sweep)
+            return defect(f"{self._names.source}:{self._reader.target}", why)
         self._last = {}
         return None
 
@@ -202,7 +205,7 @@ class GpuSweep:
             found.reopen = str(why)
             return
         except Exception as why:  # noqa: BLE001 (a GPU that answers nonsense must not cost the others)
-            self._missing(name, run.ts_us, f"{type(why).__name__}: {why}", found)
+            self._missing(name, run.ts_us, defect(f"{self._names.source}:{name}", why), found)
             return
         for rows in reading.moments.values():
             self._last[name] = [row.gpu for row in rows]

@@ -89,7 +89,7 @@ def _guid(entry: Mapping[str, str], suffix: str = "") -> str | None:
 
 def _counters(reading: Reading, entry: Mapping[str, str], known: dict[str, Station], names: Mapping[str, str]) -> None:
     node, number = _guid(entry), entry.get("PortNumber", "")
-    if node is None or not number.isdigit():
+    if node is None or not number.isdecimal():
         reading.unread.append(("no node or port", ",".join(entry.values())))
         return
     row = reading.row(_known(known, node, names), number)
@@ -109,7 +109,7 @@ def _hex(cell: str) -> Raw:
 
 def _link(reading: Reading, entry: Mapping[str, str], known: dict[str, Station], names: Mapping[str, str]) -> None:
     ends = [(_guid(entry, n), entry.get(f"PortNum{n}", "")) for n in ("1", "2")]
-    if any(node is None or not port.isdigit() for node, port in ends):
+    if any(node is None or not port.isdecimal() for node, port in ends):
         reading.unread.append(("no ends of a link", ",".join(entry.values())))
         return
     one, two = ((_known(known, node or "", names), port) for node, port in ends)

@@ -20,6 +20,7 @@ from collectors.infiniband.netdiscover import read_netdiscover
 from collectors.infiniband.perfquery import read_perfquery
 from collectors.infiniband.reading import Reading
 from collectors.infiniband.ufm import Ufm
+from collectors.whole_file import opened
 
 MOST_BYTES = 1 << 30
 SHOWN_BYTES = 4096
@@ -81,8 +82,8 @@ class FileText:
     def read(self) -> Swept:
         """What changed since the last sweep; nothing where the file is the same. Raises `OSError`."""
         if str(self.path) == "-":
-            return self.texts.swept(sys.stdin.buffer.read(), time.time_ns() // 1000)
-        with self.path.open("rb") as file:
+            return self.texts.swept(sys.stdin.buffer.read(MOST_BYTES), time.time_ns() // 1000)
+        with opened(self.path) as file:
             found = os.fstat(file.fileno())
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if stamp == self._seen:

@@ -77,4 +77,4 @@ def _plain(raw: bytes | None) -> Value:
     if raw is None:
         return None
     text = raw.decode("utf-8", "replace")
-    return int(text) if text.isdigit() and len(text) < 20 else text
+    return int(text) if text.isdecimal() and len(text) < 20 else text

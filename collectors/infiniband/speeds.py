@@ -19,7 +19,7 @@ _SIGNALLED = {10.3125: 10.0, 14.0625: 14.0, 25.78125: 25.0, 53.125: 50.0, 106.25
 def lanes(text: str | None) -> int | None:
     """`4X` -> 4."""
     digits = (text or "").rstrip("xX")
-    return int(digits) if digits.isdigit() and len(digits) < 3 else None
+    return int(digits) if digits.isdecimal() and len(digits) < 3 else None
 
 
 def lane_gbps(text: str | None) -> float | None:

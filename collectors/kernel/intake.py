@@ -7,6 +7,7 @@ from collections.abc import Callable
 from collectors.contract.beat import Beat
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.topics import KERNEL_EVENTS
+from collectors.defect import defect
 from collectors.kernel.fact import UnreadableLine
 from collectors.kernel.kmsg import KmsgGap, KmsgRecord
 from collectors.kernel.log import KernelLog
@@ -25,6 +26,8 @@ class Intake:
         self.events = 0
         self._beaten = 0
         self._lines = 0
+        self._defect: str | None = None
+        """Of a line since the last beat."""
         self.newest_us = 0
         """The time of the newest event."""
         self.skip_until_us: int | None = None
@@ -59,6 +62,7 @@ class Intake:
 
     def beat(self, began_s: float, interval_s: float | None, error: str | None = None) -> None:
         """Report what came since the last beat."""
+        error, self._defect = self._defect or error, None
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -82,6 +86,10 @@ class Intake:
             event = read()
         except UnreadableLine as why:
             self._outlet.reject(f"kernel:{self._target}", raw, f"{where}{why}")
+            return
+        except Exception as why:  # noqa: BLE001 (the lines after this one are read)
+            self._defect = defect(f"kernel:{self._target}", why)
+            self._outlet.reject(f"kernel:{self._target}", raw, f"{where}{self._defect}")
             return
         if event is not None and (self.skip_until_us is None or event.ts_us > self.skip_until_us):
             self._publish(event)

@@ -9,6 +9,7 @@ from pathlib import Path
 from collectors.kernel.intake import Intake
 from collectors.kernel.kmsg import KmsgReader
 from collectors.source import SourceError
+from collectors.whole_file import bounded_lines, opened
 
 JOURNAL = ("journalctl", "--dmesg", "--no-pager", "--output=short-iso-precise")
 RECORD_BYTES = 8192
@@ -17,7 +18,7 @@ RECORD_BYTES = 8192
 
 def stdin_lines() -> Iterator[bytes]:
     """Lines of standard input, as they come."""
-    return iter(sys.stdin.buffer.readline, b"")
+    return bounded_lines(sys.stdin.buffer)
 
 
 def read_stream(lines: Iterable[bytes], intake: Intake) -> None:
@@ -29,8 +30,8 @@ def read_stream(lines: Iterable[bytes], intake: Intake) -> None:
 def read_file(path: Path, intake: Intake) -> None:
     """Every line of a file or pipe. Raises `SourceError`."""
     try:
-        with path.open("rb") as file:
-            read_stream(file, intake)
+        with opened(path) as file:
+            read_stream(bounded_lines(file), intake)
     except OSError as why:
         raise SourceError(f"{path}: {why.strerror}") from why
 

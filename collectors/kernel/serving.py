@@ -17,7 +17,7 @@ from collectors.kernel.kmsg import KmsgPosition, KmsgReader, steady_boot_us
 from collectors.kernel.readers import JOURNAL, Kmsg
 from collectors.settings import collector_settings
 from collectors.source import SourceError
-from collectors.tail import Position, Tail
+from collectors.tail import NumberedLine, Position, Tail
 
 POLL_S = 0.25
 """A regular file gives no sign when it grows."""
@@ -36,10 +36,15 @@ async def serve_file(path: Path, intake: Intake, interval_s: float) -> None:
     if path.exists() and not path.is_file():
         raise SourceError(f"{path}: not a regular file, so it cannot be followed; pipe it to `--file -`")
     tail = Tail(path, kept.load())
-    async with beating(intake, interval_s, lambda: None if path.exists() else f"no file {path}"):
+    unread: str | None = None
+    async with beating(intake, interval_s, lambda: unread if path.exists() else f"no file {path}"):
         try:
             while True:
-                lines = await asyncio.to_thread(tail.read)
+                lines: list[NumberedLine] = []
+                try:
+                    lines, unread = await asyncio.to_thread(tail.read), None
+                except OSError as why:
+                    unread = f"{path}: {why.strerror}"
                 for line in lines:
                     intake.line(line.raw, line.number)
                 if lines:

@@ -10,8 +10,11 @@ from collectors.kubernetes.pods import read_pods
 from collectors.kubernetes_api import PAGE, KubernetesApi, inner, objects
 from collectors.placement.listing import Listing
 from collectors.source import SourceError
+from collectors.whole_file import read_whole
 
 MOST_PODS = 200_000
+MOST_BYTES = 1 << 30
+"""Of a saved list: kubectl writes some 10 KB a pod."""
 RIGHTS = "list of pods in all namespaces"
 
 
@@ -32,10 +35,9 @@ def read_list(raw: bytes) -> Listing:
 
 def read_file(path: Path) -> Listing:
     """Raises `SourceError`."""
+    raw, _ = read_whole(path, MOST_BYTES)
     try:
-        return read_list(path.read_bytes())
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
+        return read_list(raw)
     except PodsError as why:
         raise SourceError(f"{path}: {why}") from why
 

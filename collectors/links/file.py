@@ -1,13 +1,16 @@
 """The file of a cable map."""
 
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.contract.fabric import Link
 from collectors.contract.kafka import kafka_settings
 from collectors.links.forms import MapError, read_map
+from collectors.source import SourceError
+from collectors.whole_file import read_whole
+
+MOST_BYTES = 256 << 20
+"""A cable is some 100 bytes: a fabric of 100,000 cables is 10 MB."""
 
 Stamp = tuple[int, int, int]
 """Time of the last write (ns), size, inode."""
@@ -24,13 +27,10 @@ class MapFile:
 def read_file(path: Path) -> MapFile:
     """Raises `MapError` naming file and line."""
     try:
-        if str(path) == "-":
-            raw, ts_us = sys.stdin.buffer.read(), time.time_ns() // 1000
-        else:
-            raw, ts_us = path.read_bytes(), path.stat().st_mtime_ns // 1000
+        raw, ts_us = read_whole(path, MOST_BYTES)
         text = raw.decode("utf-8-sig")
-    except OSError as why:
-        raise MapError(f"{path}: {why.strerror}") from why
+    except SourceError as why:
+        raise MapError(str(why)) from why
     except UnicodeDecodeError as why:
         line = raw[: why.start].count(b"\n") + 1
         raise MapError(f"{path}:{line}: not UTF-8 text: {why.reason}") from why

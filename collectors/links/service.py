@@ -10,6 +10,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import FABRIC_LINKS
 from collectors.cursor import CursorFile
+from collectors.defect import defect
 from collectors.links.file import MapFile, read_file, stamp
 from collectors.links.forms import MapError
 from collectors.links.told import Told, changes
@@ -74,6 +75,9 @@ class Service:
         except MapError as why:
             self._error = str(why)
             self._outlet.reject(f"links:{self._path}", b"", self._error)
+            return 0
+        except Exception as why:  # noqa: BLE001 (what was told stays, until the file changes again)
+            self._error = defect(f"links:{self._path}", why)
             return 0
         self._error = None
         news = dict(changes(self._told, found.links, found.ts_us))

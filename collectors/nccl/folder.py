@@ -9,6 +9,7 @@ from collectors.nccl.prom import Page, gpu_of, read_page
 from collectors.nccl.record import Lost, Record, RecordError, read_record
 from collectors.source import SourceError
 from collectors.tail import NumberedLine, Position, Tail
+from collectors.whole_file import opened
 
 PATTERN = "*.log"
 """`<hostname>-pid<PID>.log`, one file a process."""
@@ -84,7 +85,7 @@ class Folder:
             quiet = to_end or self._now_us() - written_us >= QUIET_US
             if self._pages.get(path.name) == written_us or not quiet:
                 return []
-            with path.open("rb") as file:
+            with opened(path, 0.0) as file:
                 raw = file.read(MOST_PAGE_BYTES + 1)
         except FileNotFoundError:
             return []

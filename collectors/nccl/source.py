@@ -40,6 +40,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Publish one window per communicator, process and interval, until cancelled."""
     from collectors.contract.kafka import kafka_settings
     from collectors.cursor import CursorFile
+    from collectors.defect import defect
     from collectors.nccl.folder import Folder
     from collectors.settings import collector_settings
     from collectors.tail import Position
@@ -57,9 +58,11 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
                 pieces = folder.read()
                 while (found := await asyncio.to_thread(next, pieces, None)) is not None:
                     intake.add(found)
+                intake.flush()
             except SourceError as why:
                 trouble = str(why)
-            intake.flush()
+            except Exception as why:  # noqa: BLE001 (what comes after the lines at fault is read)
+                trouble = defect(f"nccl-inspector:{args.dir}", why)
             if folder.positions() != published:
                 published = folder.positions()
                 kept.stage(published)

@@ -44,17 +44,25 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
     After a restart the logs are read again from their start: who is who is told again, and nothing else.
     """
+    from collectors.defect import defect
+
     reading = _reading(args, outlet)
     while True:
-        began_s, trouble = time.monotonic(), None
+        began_s, trouble, told = time.monotonic(), None, 0
         try:
             pieces = reading.read(to_end=not args.follow)
             while await asyncio.to_thread(next, pieces, None) is not None:
                 pass
         except SourceError as why:
             trouble = str(why)
-        ts_us = time.time_ns() // 1000 if args.follow else reading.written_us() or time.time_ns() // 1000
-        reading.beat(began_s, reading.tell(ts_us, settled=not args.follow), args.interval, trouble)
+        except Exception as why:  # noqa: BLE001 (what comes after the lines at fault is read)
+            trouble = defect(f"nccl-log:{args.job}", why)
+        try:
+            ts_us = time.time_ns() // 1000 if args.follow else reading.written_us() or time.time_ns() // 1000
+            told = reading.tell(ts_us, settled=not args.follow)
+        except Exception as why:  # noqa: BLE001 (as above)
+            trouble = defect(f"nccl-log:{args.job}", why)
+        reading.beat(began_s, told, args.interval, trouble)
         if not args.follow:
             return
         await asyncio.sleep(max(0.0, args.interval - (time.monotonic() - began_s)))

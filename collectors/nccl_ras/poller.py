@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from collectors.contract.beat import Beat
 from collectors.contract.topics import NCCL_WINDOWS
+from collectors.defect import defect
 from collectors.nccl_ras.answer import read_answer
 from collectors.nccl_ras.client import Address, RasError
 from collectors.nccl_ras.names import Names
@@ -64,19 +65,23 @@ class Poller:
         began_s, messages, ranks, answered = time.monotonic(), 0, 0, False
         troubles: list[tuple[Address, str]] = []
         for address in self._target.addresses:
+            raw = b""
             try:
                 raw = await self._ask(address)
+                report = await asyncio.to_thread(read_answer, raw)
+                await self._name(report)
+                messages, ranks, answered = self.publish(report, address.host), known(report), True
             except OSError as why:
                 troubles.append((address, why_not(why)))
                 continue
-            try:
-                report = await asyncio.to_thread(read_answer, raw)
             except ReportError as why:
                 troubles.append((address, str(why)))
                 self._outlet.reject(f"nccl-ras:{address}", raw, f"{address}: {why}")
                 continue
-            await self._name(report)
-            messages, ranks, answered = self.publish(report, address.host), known(report), True
+            except Exception as why:  # noqa: BLE001 (other jobs, and the next question, go on)
+                troubles.append((address, defect(f"nccl-ras:{address}", why)))
+                self._outlet.reject(f"nccl-ras:{address}", raw, troubles[-1][1])
+                continue
             break
         self._outlet.beat(
             Beat(

@@ -52,6 +52,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     """Publish the files once, with a beat each, then end: a benchmark is not followed."""
     from collectors.contract.beat import Beat
     from collectors.contract.kafka import kafka_settings
+    from collectors.defect import defect
 
     if not args.file:
         raise SourceError("give --file F: what a benchmark printed, or its -J report")
@@ -61,6 +62,8 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
             messages = read_file(path, args, outlet)
         except SourceError as why:
             error = str(why)
+        except Exception as why:  # noqa: BLE001 (the files after this one are read)
+            error = defect(f"nccl-tests:{path}", why)
         outlet.beat(
             Beat(
                 cluster=kafka_settings().cluster,

@@ -56,7 +56,9 @@ def interface(folder: Path, name: str) -> Interface:
     files += [File("netdev", n, str(statistics / n)) for n in names_in(statistics)]
     files += [File("pci_sysfs", n, str(device / n)) for n in LINK_FILES if (device / n).exists()]
     rdma = tuple(names_in(device / "infiniband"))
-    port = str(int(text_of(folder / "dev_port") or "0") + 1) if (text_of(folder / "dev_port") or "0").isdigit() else "1"
+    port = (
+        str(int(text_of(folder / "dev_port") or "0") + 1) if (text_of(folder / "dev_port") or "0").isdecimal() else "1"
+    )
     for adapter in rdma:
         files += _rdma_files(device / "infiniband" / adapter, adapter, port)
     most = tuple((n, v) for n in MOST_FILES if (v := link_value(n, _bytes(device / n))) is not None)

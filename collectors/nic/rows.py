@@ -25,7 +25,7 @@ def row(
     port = Port(
         name=interface.name,
         # 0 and -1 stand for a link that is down, and for a device that knows no speed.
-        speed_gbps=int(mbps) / 1000 if mbps.isdigit() and 0 < int(mbps) < 1 << 31 else None,
+        speed_gbps=int(mbps) / 1000 if mbps.isdecimal() and 0 < int(mbps) < 1 << 31 else None,
         link_layer=interface.link_layer,  # type: ignore[arg-type]
         lossless=None if lossless is None else list(lossless),
         oper_up=texts["operstate"] == UP if texts.get("operstate") in ("up", "down", "lowerlayerdown") else None,

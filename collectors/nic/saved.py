@@ -1,8 +1,6 @@
 """A saved text of `ethtool -S`, at its file's time."""
 
 import argparse
-import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from collectors.fabric.sweeping import Swept
 from collectors.nic.rows import statistics_row
 from collectors.nic.text import read_ethtool
 from collectors.settings import this_node
+from collectors.whole_file import read_whole
 
 MOST_BYTES = 64 << 20
 SHOWN_BYTES = 4096
@@ -24,7 +23,7 @@ def read_saved(path: Path, args: argparse.Namespace) -> Callable[[], Awaitable[S
     """What sweeps the file."""
 
     async def sweep() -> Swept:
-        raw, ts_us = _bytes(path)
+        raw, ts_us = read_whole(path, MOST_BYTES)
         lossless = site_of(args.lossless, ()).lossless
         port = Port(
             name=args.port or ("nic" if str(path) == "-" else path.stem),
@@ -60,10 +59,3 @@ def swept_text(raw: bytes, port: Port, driver: str | None, device: Device) -> Sw
     out.messages = [(FABRIC_SCRAPES, scrape) for scrape in found]
     out.samples = sum(map(samples, found))
     return out
-
-
-def _bytes(path: Path) -> tuple[bytes, int]:
-    if str(path) == "-":
-        return sys.stdin.buffer.read(MOST_BYTES), time.time_ns() // 1000
-    with path.open("rb") as file:
-        return file.read(MOST_BYTES), path.stat().st_mtime_ns // 1000

@@ -5,9 +5,10 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from collectors.defect import defect
 from collectors.otlp.metrics import read_otlp
 from collectors.remote_write.access import gate
-from collectors.remote_write.intake import Intake
+from collectors.remote_write.intake import SOURCE, Intake
 from collectors.remote_write.limits import MOST_BODY, TooLarge, within
 from collectors.remote_write.pushed import BadBody
 from collectors.source import SourceError
@@ -39,6 +40,12 @@ async def grpc_server(
             intake.refuse(peer, body, str(why))
             intake.fail(peer, str(why))
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(why))
+            raise
+        except Exception as why:
+            said = defect(f"{SOURCE}:{peer}", why)
+            intake.refuse(peer, body, said)
+            intake.fail(peer, said)
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, said)
             raise
         if not await intake.take(pushed, len(body)):
             intake.fail(peer, "Kafka has not taken it")

@@ -12,6 +12,7 @@ from collectors.contract.job import JobEvent
 from collectors.contract.kafka import kafka_settings
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS
 from collectors.cursor import CursorFile
+from collectors.defect import defect
 from collectors.placement.listing import Listing
 from collectors.placement.told import Jobs, ends_of_strangers, news
 from collectors.settings import collector_settings
@@ -62,14 +63,16 @@ class Serving:
         error, sent, seen = None, 0, 0
         try:
             listing = await asyncio.to_thread(look)
-        except SourceError as why:
-            error = str(why)
-        else:
             for why_not in listing.unread:
                 self._outlet.reject(f"{self._source}:{self._target}", b"", why_not)
-            jobs, events = news(jobs, listing, time.time_ns() // 1000, self._cluster)
+            told, events = news(jobs, listing, time.time_ns() // 1000, self._cluster)
             sent, seen = tell(events, self._outlet), len(listing.held)
+            jobs = told
             self._kept.stage(jobs)
+        except SourceError as why:
+            error = str(why)
+        except Exception as why:  # noqa: BLE001 (nothing has ended because of it; the next look tells)
+            error = defect(f"{self._source}:{self._target}", why)
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,

@@ -13,6 +13,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.kafka import kafka_settings
 from collectors.cursor import CursorFile
 from collectors.dcgm.access import Access
+from collectors.defect import defect
 from collectors.prometheus.api import Api, Busy, Http, TooMuch
 from collectors.prometheus.bar import Bar
 from collectors.prometheus.history import History
@@ -85,6 +86,10 @@ async def run(args: argparse.Namespace, outlet: Outlet, *, keep: bool) -> int:
             except SourceError as why:
                 beats.fail(str(why))
                 raise
+            except Exception as why:
+                said = defect(f"{SOURCE}:{asked.url}", why)
+                beats.fail(said)
+                raise SourceError(f"--url {asked.url}: {said}") from why
             if importer.tally.doubts:
                 bar.complain(f"{sum(importer.tally.doubts.values())} answers lacked something")
     return importer.tally.messages

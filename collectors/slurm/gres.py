@@ -41,7 +41,7 @@ def gpus_of_tres(text: str) -> int:
     plain, typed = None, 0
     for part in text.split(","):
         name, _, count = part.partition("=")
-        if not count.isdigit():
+        if not count.isdecimal():
             continue
         if name == "gres/gpu":
             plain = int(count)

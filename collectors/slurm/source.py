@@ -75,13 +75,12 @@ def _now(args: argparse.Namespace) -> "Listing":
 
 
 def _read(path: Path) -> "Listing":
-    import sys
-
+    from collectors.slurm.asking import MAX_BYTES
     from collectors.slurm.reply import ReplyError, read_reply
+    from collectors.whole_file import read_whole
 
+    raw, _ = read_whole(path, MAX_BYTES)
     try:
-        return read_reply(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
+        return read_reply(raw)
     except ReplyError as why:
         raise SourceError(f"{path}: {why}") from why

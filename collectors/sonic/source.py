@@ -2,12 +2,13 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from collectors.source import Outlet, Sight, SourceError
+from collectors.whole_file import read_whole
 
+MOST_BYTES = 256 << 20
 _PORT_IN_NAME = re.compile(r"(?:^|_)(?P<port>[A-Za-z]+\d+)(?=_|$)")
 
 
@@ -84,7 +85,7 @@ def _read(path: Path, args: argparse.Namespace, outlet: Outlet) -> int:
     from collectors.fabric.site import site_of
     from collectors.sonic.dump import DumpForm, read_dump
 
-    raw, ts_us = _bytes(path)
+    raw, ts_us = read_whole(path, MOST_BYTES)
     grid = Grid(site=site_of(args.lossless, ()), keep_ignored=True)
     found = _PORT_IN_NAME.search(path.stem)
     port = args.port or (found["port"] if found else None)
@@ -100,15 +101,3 @@ def _read(path: Path, args: argparse.Namespace, outlet: Outlet) -> int:
     scrape = grid.cut(args.device or "switch", ts_us, cluster=kafka_settings().cluster, baseline=True)
     outlet.publish(FABRIC_SCRAPES, scrape)
     return 1
-
-
-def _bytes(path: Path) -> tuple[bytes, int]:
-    """The content and the time it was written, microseconds."""
-    import time
-
-    if str(path) == "-":
-        return sys.stdin.buffer.read(), time.time_ns() // 1000
-    try:
-        return path.read_bytes(), path.stat().st_mtime_ns // 1000
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
+from collectors.defect import defect
 from collectors.source import Outlet
 from collectors.steps.batch import StepBatch
 from collectors.steps.datagram import DatagramError, EventDatagram, HelloDatagram, StepDatagram, read_datagram
@@ -26,6 +27,8 @@ class Intake:
         self._life = JobLife(cluster, node)
         self._messages = self._steps = self._dropped = self._overflown = 0
         self._busy_s = 0.0
+        self._defect: str | None = None
+        """Of a datagram since the last beat."""
 
     def take(self, datagrams: list[bytes], too_long: list[bytes], overflown: int) -> None:
         """Everything that came since the last flush, and publish it."""
@@ -39,12 +42,16 @@ class Intake:
                 self._one(raw, now_us)
             except DatagramError as why:
                 self._outlet.reject(f"steps:{self._target}", raw, str(why))
+            except Exception as why:  # noqa: BLE001 (the datagrams after this one are read)
+                self._defect = defect(f"steps:{self._target}", why)
+                self._outlet.reject(f"steps:{self._target}", raw, self._defect)
         self._publish_steps(now_us)
         self._busy_s += time.perf_counter() - began_s
 
     def beat(self, interval_s: float) -> None:
         """Report what came since the last beat, and what the ranks had to drop."""
-        lost = []
+        lost, broken = [], self._defect
+        self._defect = None
         if self._dropped:
             lost.append(f"{self._dropped} datagrams were dropped by clients")
         if self._overflown:
@@ -57,11 +64,12 @@ class Intake:
                 source="steps",
                 target=self._target,
                 subject=self._node,
+                ok=broken is None,
                 seconds=round(self._busy_s, 6),
                 messages=self._messages,
                 samples=self._steps,
                 interval_s=interval_s,
-                error="; ".join(lost) or None,
+                error="; ".join(filter(None, (broken, *lost))) or None,
             )
         )
         self._messages = self._steps = self._dropped = self._overflown = 0

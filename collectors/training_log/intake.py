@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent
 from collectors.contract.topics import JOB_EVENTS, JOB_STEPS
+from collectors.defect import defect
 from collectors.source import Outlet
 from collectors.steps.batch import StepBatch
 from collectors.training_log.log import TrainingLog
@@ -29,11 +30,17 @@ class Intake:
         self._first_us = self._last_us = 0
         self.messages = self.steps = self.lines = 0
         self._told = (0, 0)
+        self._defect: str | None = None
+        """Of a line since the last beat."""
 
     def line(self, raw: bytes, arrived_us: int | None = None) -> None:
         """One raw line."""
         self.lines += 1
-        self._add(self.log.read(raw, arrived_us))
+        try:
+            self._add(self.log.read(raw, arrived_us))
+        except Exception as why:  # noqa: BLE001 (the lines after this one are read)
+            self._defect = defect(f"training-log:{self._target}", why)
+            self._outlet.reject(f"training-log:{self._target}", raw, self._defect)
 
     def rest(self, now_us: int | None = None) -> None:
         """What was held back for lines that did not come; with `now_us`, what may still come is waited for."""
@@ -49,6 +56,7 @@ class Intake:
 
     def beat(self, began_s: float, interval_s: float, trouble: str | None) -> None:
         """Report one sweep."""
+        trouble, self._defect = self._defect or trouble, None
         messages, steps = self._told
         self._told = (self.messages, self.steps)
         self._outlet.beat(
