@@ -50,7 +50,7 @@ def gpu_scrape(ts_us: int = T0, **changes: Any) -> GpuScrape:
     whole: dict[str, Any] = {
         "node": "n1",
         "ts_us": ts_us,
-        "gpus": [Gpu(uuid="GPU-a", index=0, model="H100", hpc_job="77"), Gpu(uuid="GPU-b", index=1)],
+        "gpus": [Gpu(uuid="GPU-a", index=0, model="H100", hpc_job="77"), Gpu(uuid="GPU-b", index=1, pod_uid="u-1")],
         "columns": {"100": [1980.0, 0.0], "156": [7.0, None], "55": [1.0, None]},
         "named": {"my_metric": [0.5, None]},
         "errors": {"1004": "not supported"},

@@ -22,9 +22,9 @@ def shown(tables: Tables, name: str, *columns: str) -> list[tuple[Any, ...]]:
 
 def test_a_gpu_field_with_a_column_goes_there_and_one_without_becomes_rows() -> None:
     tables = rows_of(GPU_SCRAPES.name, [gpu_scrape()])
-    assert shown(tables, "gpu_scrapes", "node", "gpu_uuid", "hpc_job", "sm_clock_mhz", "energy_mj") == [
-        ("n1", "GPU-a", "77", 1980.0, 7),
-        ("n1", "GPU-b", None, 0.0, None),
+    assert shown(tables, "gpu_scrapes", "gpu_uuid", "hpc_job", "pod_uid", "sm_clock_mhz", "energy_mj") == [
+        ("GPU-a", "77", None, 1980.0, 7),
+        ("GPU-b", None, "u-1", 0.0, None),
     ]
     assert shown(tables, "gpu_fields", "gpu_uuid", "field", "name", "value") == [
         ("GPU-a", 55, None, 1.0),

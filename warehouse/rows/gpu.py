@@ -126,7 +126,7 @@ class _Scrapes:
 
 
 LONG = ("cluster", "node", "ts", "source", "gpu_uuid", "mig", "field", "name", "value", "entity", "part")
-GPU = ("uuid", "index", "model", "pci", "mig", "namespace", "pod", "container", "hpc_job")
+GPU = ("uuid", "index", "model", "pci", "mig", "namespace", "pod", "container", "hpc_job", "pod_uid", "mig_uuid")
 GPU_COLUMNS = ("gpu_uuid", "gpu_index", *GPU[2:])
 
 

@@ -45,7 +45,7 @@ samples as materialized (
         node,
         epoch_us(ts) as t,
         max(coalesce(gr_active, sm_active)) as active,
-        max(coalesce(nullif(hpc_job, ''), nullif(pod, ''))) as holder
+        max(coalesce(nullif(hpc_job, ''), nullif(pod, ''), pod_uid)) as holder
     from gpu_scrapes join gpus using (cluster, gpu_uuid)
     where ts >= $start - interval 35 minute and ts < $end + interval 35 minute
     group by all

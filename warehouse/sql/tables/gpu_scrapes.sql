@@ -16,6 +16,8 @@ create table if not exists gpu_scrapes (
     pod VARCHAR,
     container VARCHAR,
     hpc_job VARCHAR,
+    pod_uid VARCHAR,
+    mig_uuid VARCHAR,
     driver_version VARCHAR,
     labels VARCHAR,
     unread INTEGER[],

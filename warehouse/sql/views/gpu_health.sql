@@ -1,4 +1,5 @@
 -- Grain: cluster x node x GPU (or MIG instance) x scrape, as gpu_scrapes, with what a person asks first.
+-- workload is a job, else a pod, else a pod's UID where only that is told.
 -- held_by names what held the clocks down at that moment; power_capped is normal under full load. Counters are running totals.
 create or replace view gpu_health as
 select
@@ -9,7 +10,7 @@ select
     mig,
     model,
     ts,
-    coalesce(hpc_job, nullif(concat_ws('/', namespace, pod), '')) as workload,
+    coalesce(hpc_job, nullif(concat_ws('/', namespace, pod), ''), pod_uid) as workload,
     sm_clock_mhz,
     mem_clock_mhz,
     gpu_temp_c,
