@@ -4,8 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Us = Annotated[int, Meta(ge=0, lt=253_402_300_800_000_000)]
-"""Unix microseconds, UTC, before the year 10000: later ones are of a wrong unit, and no calendar has them."""
+END_US = 253_402_300_800_000_000
+"""The year 10000: later times are of a wrong unit, and no calendar has them."""
+
+Us = Annotated[int, Meta(ge=0, lt=END_US)]
+"""Unix microseconds, UTC."""
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=False):

@@ -3,13 +3,13 @@
 import re
 from typing import NamedTuple
 
+from collectors.contract.message import END_US
+
 _SERIES = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*", re.DOTALL)
 _LABEL = re.compile(r'\s*+([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]++|\\.)*+)"\s*+(?:,|$)')
 _HEAD = r'[a-zA-Z_:][a-zA-Z0-9_:]*+(?:\s*+\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}|(?=\s))'
 _FULL = re.compile(rf"({_HEAD})\s*(\S+)(?:\s+(-?[0-9][0-9.eE+]*))?(?:\s+#\s.*)?")
 """Name and labels, the value, then perhaps a timestamp and perhaps an exemplar."""
-END_US = 253_402_300_800_000_000
-"""The year 10000: later times are of another unit."""
 _ESCAPED = re.compile(r"\\(.)")
 
 

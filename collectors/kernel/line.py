@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from collectors.contract.message import END_US
+
 MONTHS = {name: i for i, name in enumerate(re.findall("...", "JanFebMarAprMayJunJulAugSepOctNovDec"), start=1)}
 AHEAD = timedelta(days=1)
 """How far a line without a year may lie in the future: clocks differ, and zones."""
@@ -12,7 +14,7 @@ _PRIORITY = re.compile(r"<\d{1,3}>|[a-z]+\d?\s*:[a-z]+\s*: ")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:([.,])\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
 _SYSLOG = re.compile(r"([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6})\d*)?\s+")
 _HUMAN = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\] ?")
-_BOOT = re.compile(r"\[ *(\d+)\.(\d{1,6})\d*\] ?")
+_BOOT = re.compile(r"\[ *(\d{1,12})\.(\d{1,6})\d*\] ?")
 _CALLER = re.compile(r"\[ *[TC]\d+\] ?")
 _TAG = re.compile(r"(\S+) ([\w./-]+)(?:\[\d+\])?: ")
 _KERNEL_TEXT = ("NVRM", "nvidia-nvswitch")
@@ -38,7 +40,7 @@ def read_line(raw: str, *, now_us: int, boot_us: int, zone: tzinfo | None = None
         at = found.end()
     if found := _BOOT.match(raw, at):
         ts = boot_us + int(found[1]) * 1_000_000 + int(found[2].ljust(6, "0"))
-        return LogLine(ts, None, _text(raw, found.end()))
+        return LogLine(ts if ts < END_US else None, None, _text(raw, found.end()))
     if found := _HUMAN.match(raw, at):
         month, day, hour, minute, second, year = found.groups()
         when = _date(int(year), month, day, hour, minute, second, 0, zone)
@@ -111,4 +113,5 @@ def _us(when: datetime | None) -> int | None:
         return None
     if when.tzinfo is None:
         when = when.astimezone()
-    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    ts_us = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return ts_us if 0 <= ts_us < END_US else None

@@ -7,11 +7,8 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from collectors.contract.message import Message
+from collectors.contract.message import END_US, Message
 from warehouse.schema import tables
-
-LATEST_US = 253_402_300_800_000_000
-"""The year 10000: later times cannot be shown, and come from a wrong unit."""
 
 Tables = dict[str, pa.Table]
 Columns = Mapping[str, Any]
@@ -65,7 +62,7 @@ def array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
 def check_times(values: Sequence[int | None]) -> None:
     """Raises ValueError for a time that is not Unix microseconds between 1970 and 9999."""
     known = [value for value in values if value is not None] if None in values else values
-    if known and not 0 <= min(known) <= max(known) < LATEST_US:  # type: ignore[type-var, operator]
+    if known and not 0 <= min(known) <= max(known) < END_US:  # type: ignore[type-var, operator]
         raise ValueError("a time is not in Unix microseconds (1970 to 9999)")
 
 
