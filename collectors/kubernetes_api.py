@@ -1,13 +1,19 @@
 """A Kubernetes API server, asked by the official client, answered in plain JSON."""
 
+import http.client
 import json
 import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from collectors.source import SourceError
 
 WAIT_S = 10.0
+"""For one answer."""
 PAGE = 500
 """Things asked for at a time."""
 MAX_BYTES = 64 << 20
@@ -29,10 +35,12 @@ class KubernetesApi:
         import kubernetes.client
         import urllib3.exceptions
 
+        cut = threading.Event()
         try:
-            answer = call(*words, **options, _preload_content=False, _request_timeout=WAIT_S)
-            raw = answer.read(MAX_BYTES + 1)
-            answer.release_conn()
+            with _deadline(self.client, cut):
+                answer = call(*words, **options, _preload_content=False, _request_timeout=WAIT_S)
+                raw = answer.read(MAX_BYTES + 1)
+                answer.release_conn()
         except kubernetes.client.ApiException as why:
             if why.status == 404:
                 return None
@@ -42,10 +50,15 @@ class KubernetesApi:
                     f" give the service account a role with {rights}"
                 ) from why
             raise SourceError(f"{self.host}: HTTP status {why.status} {why.reason}") from why
-        except (urllib3.exceptions.HTTPError, OSError) as why:
-            raise SourceError(f"{self.host}: {_said(why)}") from why
+        except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as why:
+            said = f"no whole answer within {WAIT_S:g} s" if cut.is_set() else _said(why)
+            raise SourceError(f"{self.host}: {said}") from why
+        if cut.is_set():
+            raise SourceError(f"{self.host}: no whole answer within {WAIT_S:g} s")
+        if len(raw) > MAX_BYTES:
+            raise SourceError(f"{self.host}: an answer of more than {MAX_BYTES >> 20} MiB")
         try:
-            document = json.loads(raw) if len(raw) <= MAX_BYTES else None
+            document = json.loads(raw)
         except (ValueError, RecursionError) as why:
             raise SourceError(f"{self.host}: its answer is no JSON") from why
         if not isinstance(document, dict):
@@ -76,7 +89,57 @@ def _client(kubeconfig: Path | None) -> Any:
     except (config.ConfigException, OSError, ValueError) as why:
         said = str(why).partition("\n")[0]
         raise SourceError(f"{said}; run in a pod of the cluster, or give --kubeconfig FILE") from why
-    return kubernetes.client.ApiClient(configuration)
+    client = kubernetes.client.ApiClient(configuration)
+    _watch_connections(client.rest_client.pool_manager)
+    return client
+
+
+def _watch_connections(manager: Any) -> None:
+    """Keeps each connection in sight, so that one can be cut from outside: urllib3 bounds the wait for the next byte,
+    and a server that sends one now and then holds a thread for ever."""
+    import urllib3.connection
+    import urllib3.connectionpool
+
+    manager.lockstep_open = set()
+
+    def seen(base: Any) -> Any:
+        class Seen(base):  # type: ignore[misc]
+            def connect(self) -> None:
+                manager.lockstep_open.add(self)
+                super().connect()
+
+            def close(self) -> None:
+                manager.lockstep_open.discard(self)
+                super().close()
+
+        return Seen
+
+    class Http(urllib3.connectionpool.HTTPConnectionPool):
+        ConnectionCls = seen(urllib3.connection.HTTPConnection)
+
+    class Https(urllib3.connectionpool.HTTPSConnectionPool):
+        ConnectionCls = seen(urllib3.connection.HTTPSConnection)
+
+    manager.pool_classes_by_scheme = {"http": Http, "https": Https}
+
+
+@contextmanager
+def _deadline(client: Any, cut: threading.Event) -> Iterator[None]:
+    """Cuts the client's connections when the block takes longer than `WAIT_S`; `cut` says that it did."""
+
+    def end() -> None:
+        cut.set()
+        for connection in list(client.rest_client.pool_manager.lockstep_open):
+            with suppress(OSError, AttributeError):  # it ended by itself meanwhile
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(WAIT_S, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def objects(document: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -1,10 +1,12 @@
 """The nodes of a Slurm cluster: written as a hostlist, or asked of `sinfo`."""
 
-import subprocess
+import asyncio
+import shutil
 from collections.abc import Callable
 
 from collectors.discovery.discovery import MOST, Found
 from collectors.discovery.hostlist import HostlistError, expand
+from collectors.infiniband.tool import run_tool
 from collectors.source import SourceError
 
 WAIT_S = 10.0
@@ -62,14 +64,14 @@ def slurm_nodes(text: str) -> SlurmNodes | SinfoNodes:
 
 
 def _run(command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
+        raise SourceError("there is no `sinfo` here; write the nodes: --slurm-nodes 'gpu[001-128]'")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, errors="replace")
-    except FileNotFoundError as why:
-        raise SourceError("there is no `sinfo` here; write the nodes: --slurm-nodes 'gpu[001-128]'") from why
-    except (OSError, subprocess.TimeoutExpired) as why:
-        said = f"no answer within {WAIT_S:g} s" if isinstance(why, subprocess.TimeoutExpired) else why.strerror
-        raise SourceError(f"sinfo: {said}") from why
-    if done.returncode:
-        said = done.stderr.strip().partition("\n")[0] or f"exit status {done.returncode}"
+        # In this thread, which may wait. It ends with all that the command started, and reads no more than it may.
+        done = asyncio.run(run_tool(command, WAIT_S))
+    except OSError as why:
+        raise SourceError(str(why).partition("; ")[0]) from why
+    if done.status:
+        said = done.err.decode("utf-8", "replace").strip().partition("\n")[0] or f"exit status {done.status}"
         raise SourceError(said if said.startswith("sinfo") else f"sinfo: {said}")
-    return done.stdout
+    return done.out.decode("utf-8", "replace")

@@ -44,9 +44,21 @@ async def run(args: argparse.Namespace, outlet: Outlet, *, keep: bool) -> int:
 
     Raises `SourceError`.
     """
+    beats = _Beats(outlet, args, asked_of(args))
+    try:
+        return await _import(args, outlet, beats, keep=keep)
+    except SourceError as why:
+        beats.fail(str(why))
+        raise
+    except Exception as why:
+        said = defect(f"{SOURCE}:{args.url}", why)
+        beats.fail(said)
+        raise SourceError(f"--url {args.url}: {said}") from why
+
+
+async def _import(args: argparse.Namespace, outlet: Outlet, beats: "_Beats", *, keep: bool) -> int:
     asked = asked_of(args)
     cursor: CursorFile[Progress] | None = CursorFile(_path(asked), Progress, 0.0) if keep else None
-    beats = _Beats(outlet, args, asked)
 
     async def deliver(out: Out) -> bool:
         if keep:
@@ -81,15 +93,7 @@ async def run(args: argparse.Namespace, outlet: Outlet, *, keep: bool) -> int:
                 complain=bar.complain,
                 partial=args.partial,
             )
-            try:
-                await importer.run(progress)
-            except SourceError as why:
-                beats.fail(str(why))
-                raise
-            except Exception as why:
-                said = defect(f"{SOURCE}:{asked.url}", why)
-                beats.fail(said)
-                raise SourceError(f"--url {asked.url}: {said}") from why
+            await importer.run(progress)
             if importer.tally.doubts:
                 bar.complain(f"{sum(importer.tally.doubts.values())} answers lacked something")
     return importer.tally.messages

@@ -1,8 +1,10 @@
 """Slurm's own commands, asked for JSON."""
 
-import subprocess
+import asyncio
+import shutil
 from collections.abc import Callable
 
+from collectors.infiniband.tool import run_tool
 from collectors.placement.listing import Listing
 from collectors.slurm.reply import ReplyError, read_reply
 from collectors.source import SourceError
@@ -35,20 +37,15 @@ def ask(name: str, run: Run) -> Listing:
 def run_command(command: tuple[str, ...]) -> bytes:
     """Its output. Raises `SourceError`."""
     name = command[0]
+    if shutil.which(name) is None:
+        raise SourceError(f"there is no `{name}` here; run where Slurm's client commands are, or give --file F")
     try:
-        done = subprocess.run(command, capture_output=True, timeout=WAIT_S, check=False)
-    except FileNotFoundError as why:
-        raise SourceError(
-            f"there is no `{name}` here; run where Slurm's client commands are, or give --file F"
-        ) from why
-    except subprocess.TimeoutExpired as why:
-        raise SourceError(f"{name}: no answer within {WAIT_S:g} s") from why
+        # In this thread, which may wait. It ends with all that the command started, and reads no more than it may.
+        done = asyncio.run(run_tool(list(command), WAIT_S, MAX_BYTES))
     except OSError as why:
-        raise SourceError(f"{name}: {why.strerror}") from why
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix(f"{name}: ")
+        raise SourceError(str(why).partition("; ")[0]) from why
+    if done.status:
+        said = done.err.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix(f"{name}: ")
         hint = "; --json needs Slurm 21.08 or newer with its JSON plug-in" if "json" in said.lower() else ""
-        raise SourceError(f"{name}: {said or f'exit status {done.returncode}'}{hint}")
-    if len(done.stdout) > MAX_BYTES:
-        raise SourceError(f"{name}: more than {MAX_BYTES >> 20} MiB")
-    return done.stdout
+        raise SourceError(f"{name}: {said or f'exit status {done.status}'}{hint}")
+    return done.out
