@@ -3,6 +3,7 @@
 What the library answers is made up; the calls, the structures and the threads are the real ones.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.collectors.kubelet import kubelet, pod_list
 
 SOURCE = Path(__file__).parent / "nvml_stub.c"
 PROBE = """
@@ -110,3 +113,25 @@ def test_a_pushed_xid_is_told_with_the_gpu_that_its_handle_names(library: Path) 
 def test_a_check_ends_though_a_gpu_hangs(library: Path) -> None:
     done = run(library, "-m", "infra.command.main", "collect", "check", "nvml", STUB_GPUS="2")
     assert "driver 580.65.06, 2 GPUs" in done.stdout
+
+
+def test_the_kubelet_and_a_prologs_files_name_who_holds_each_gpu(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "1").write_text("471108\n")
+    holders = ("--pod-resources", str(tmp_path / "k.sock"), "--hpc-job-dir", str(tmp_path))
+
+    async def answer(_: bytes) -> bytes:
+        return pod_list(("ml", "bert-0", {"main": ["GPU-00000000-0000-0000-0000-000000000000"]}))
+
+    async def collected() -> subprocess.CompletedProcess[str]:
+        async with kubelet(tmp_path / "k.sock", answer):
+            return await asyncio.to_thread(collect, library, "--once", *holders, STUB_GPUS="2")
+
+    found = scrape(asyncio.run(collected()))
+    assert [(g["namespace"], g["pod"], g["hpc_job"]) for g in found["gpus"]] == [
+        ("ml", "bert-0", None),
+        (None, None, "471108"),
+    ]
+    # The kubelet has gone: the GPUs come, and one line says why they have no pods.
+    done = collect(library, "--once", *holders, STUB_GPUS="2")
+    assert [g["pod"] for g in scrape(done)["gpus"]] == [None, None]
+    assert [line for line in done.stderr.splitlines() if "k.sock" in line] == done.stderr.splitlines() != []
