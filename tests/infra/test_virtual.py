@@ -129,7 +129,7 @@ def test_the_last_to_arrive_shows_the_shortest_collective() -> None:
     shortest: dict[tuple[str, int], tuple[float, str, int]] = {}
     for m in windows:
         for rank, seq, took in zip(m.rank, m.seq, m.exec_us, strict=True):
-            assert took is not None
+            assert took is not None and rank is not None and seq is not None
             key = (m.comm, seq)
             shortest[key] = min(shortest.get(key, (took, m.node, rank)), (took, m.node, rank))
     # Rank 1 is data-parallel rank 0 of the second tensor column.
