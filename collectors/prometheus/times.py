@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from collectors.contract.message import END_US
 from collectors.source import SourceError
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d|w)")
@@ -13,12 +14,20 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def read_time(option: str, text: str, now_s: float) -> float:
-    """Unix seconds from `now`, `30d` (ago; also s, m, h, w), ISO 8601 (UTC where it names no zone) or Unix seconds.
+    """Unix seconds before the year 10000, from `now`, `30d` (ago; also s, m, h, w), ISO 8601 (UTC where it names no
+    zone) or Unix seconds.
 
     Raises `SourceError`.
     """
     if text == "now":
         return now_s
+    moment = _seconds(option, text, now_s)
+    if not 0.0 <= moment < END_US / 1e6:
+        raise SourceError(f"{option} {text}: no time between 1970 and the year 10000")
+    return moment
+
+
+def _seconds(option: str, text: str, now_s: float) -> float:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return now_s - float(ago[1]) * _SECONDS[ago[2]]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from collectors.contract.message import END_US
 from collectors.remote_write import wire
 from collectors.remote_write.series import EXEMPLAR, HISTOGRAM, Series, SeriesBook, Source
 
@@ -18,8 +19,8 @@ every millisecond from 1971 to 2109."""
 TAIL_BYTES = _TAIL.size
 _TAIL_HEAD, _TIME_TAG = b"\x12\x10\x09", 0x10
 _REFS_TAG, _METADATA_TAG = 0x0A, 0x2A
-_MOST_MS = 1 << 52
-"""Beyond this a millisecond is no time, and no exact number of microseconds in JSON readers."""
+MOST_MS = END_US // 1000
+"""A millisecond from here on is no time."""
 
 Scrape = tuple[Source, int]
 """Whose samples, and their time in milliseconds."""
@@ -228,6 +229,6 @@ def _varint(six: bytes) -> int | None:
 
 
 def _time(ts_ms: int) -> int:
-    if not -_MOST_MS < ts_ms < _MOST_MS:
+    if not 0 <= ts_ms < MOST_MS:
         raise BadBody(f"{ts_ms} is no time in milliseconds")
     return ts_ms

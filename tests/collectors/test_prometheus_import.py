@@ -312,6 +312,12 @@ def test_a_time_that_is_none_is_named() -> None:
         read_time("--from", "yesterday", 0.0)
 
 
+@pytest.mark.parametrize("text", ["99999999999999", "1000000000d"])
+def test_a_time_that_no_calendar_has_is_named(text: str) -> None:
+    with pytest.raises(SourceError, match=f"--to {text}: no time between 1970 and the year 10000"):
+        read_time("--to", text, 1e9)
+
+
 def test_windows_stand_on_the_grid_of_their_step() -> None:
     assert grid(100.0, 160.0, 15.0) == (7, 11)
     assert grid(105.0, 150.0, 15.0) == (7, 10)

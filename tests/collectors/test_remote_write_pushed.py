@@ -104,6 +104,7 @@ def test_order_of_fields_in_a_series_does_not_matter() -> None:
         (read_v1, wire.WriteRequest(timeseries=[b"\x0a\x05abc"]).SerializeToString(), "not a prometheus.WriteRequest"),
         (read_v1, v1([("", {"a": "b"}, 1.0, 1)]), "has no name"),
         (read_v1, v1([(TEMP, gpu(0), 1.0, 1 << 60)]), "no time in milliseconds"),
+        (read_v1, v1([(TEMP, gpu(0), 1.0, -1)]), "no time in milliseconds"),
         (read_v2, b"\xff", "not an io.prometheus.write.v2.Request"),
         (read_v2, wire.RequestV2(symbols=[b"x"]).SerializeToString(), "first symbol is not empty"),
         (read_v2, wire.RequestV2(symbols=[b""], timeseries=[b"\x0a\x02\x00\x09"]).SerializeToString(), "not there"),

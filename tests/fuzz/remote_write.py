@@ -11,7 +11,7 @@ from collectors.otlp.metrics import read_otlp
 from collectors.prometheus.answer import BadAnswer, read_answer
 from collectors.prometheus.history import History
 from collectors.remote_write.limits import TooLarge
-from collectors.remote_write.pushed import BadBody, Pushed, read_v1, read_v2
+from collectors.remote_write.pushed import MOST_MS, BadBody, Pushed, read_v1, read_v2
 from collectors.remote_write.receiver import Receiver
 from collectors.remote_write.recorded import read_any
 from collectors.remote_write.series import SeriesBook
@@ -61,7 +61,7 @@ def _history(data: bytes) -> ListOutlet:
     except BadAnswer as why:
         outlet.reject("prometheus:fuzz", data, str(why))
         return outlet
-    for topic, message in History("c").messages(answer.data.result, 0, 1 << 52):
+    for topic, message in History("c").messages(answer.data.result, 0, MOST_MS):
         outlet.publish(topic, message)
     return outlet
 
