@@ -89,15 +89,15 @@ class Placements:
         """Running jobs with a rank on this node, by their own names."""
         return self._running(cluster, self._on_node.get(Named(cluster, node), set()))
 
-    def on_gpu(self, cluster: str, uuid: str, node: str | None, index: int | None, holder: str | None) -> set[str]:
+    def on_gpu(self, cluster: str, uuid: str, node: str | None, index: int | None, holders: frozenset[str]) -> set[str]:
         """Running jobs with a rank on this GPU, by their own names.
 
-        A rank that names no GPU counts where its number or pod does not say otherwise: `index` and `holder` are
-        those of the GPU, as its node's exporter tells them.
+        A rank that names no GPU counts where its number or pod does not say otherwise: `index` and `holders` are
+        those of the GPU, as its node tells them.
         """
         found = set(self._on_gpu.get(Named(cluster, uuid), set()))
         for job, rank in self._on_node.get(Named(cluster, node), set()) if node is not None else set():
-            if _may_hold(self.jobs[Named(cluster, job)].ranks[rank], index, holder):
+            if _may_hold(self.jobs[Named(cluster, job)].ranks[rank], index, holders):
                 found.add((job, rank))
         return self._running(cluster, found)
 
@@ -174,11 +174,11 @@ class Placements:
         return True
 
 
-def _may_hold(rank: Placement, index: int | None, holder: str | None) -> bool:
+def _may_hold(rank: Placement, index: int | None, holders: frozenset[str]) -> bool:
     if rank.gpu_uuid is not None:
         return False
     if rank.gpu_index is not None and index is not None:
         return rank.gpu_index == index
-    if rank.pod is not None and holder is not None:
-        return rank.pod == holder
+    if rank.pod is not None and holders:
+        return rank.pod in holders
     return True

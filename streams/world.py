@@ -4,6 +4,7 @@ An in-process view, rebuilt from the compacted topics and recent scrapes; nothin
 """
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, PortScrape
@@ -17,13 +18,15 @@ from streams.placements import Named, Placements
 
 @dataclass(frozen=True, slots=True)
 class GpuPlace:
-    """Where a GPU sits and which job its node's exporter says it serves."""
+    """Where a GPU sits and which jobs or pods its node says it serves, on all of its MIG instances."""
 
     node: str
     uuid: str
     index: int | None
     pci: str | None
-    job: str | None
+    holders: frozenset[str]
+    migs: tuple[str, ...] = ()
+    """UUIDs of its MIG devices, as a rank on one names its GPU."""
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class World:
     _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _switches: set[Named] = field(default_factory=set)
     _gpus_seen: dict[Named, list[Gpu]] = field(default_factory=dict)
-    _known: dict[Named, tuple[object, ...]] = field(default_factory=dict)
+    _known: dict[Named, dict[str, GpuPlace]] = field(default_factory=dict)
 
     def learn(self, message: Message) -> None:
         """Take in one message; kinds that say nothing about the fleet's shape are ignored."""
@@ -81,25 +84,25 @@ class World:
         """Running jobs with a rank on this GPU. Ranks placed on the node without a GPU named count as well."""
         place = self.gpus.get(Named(cluster, uuid))
         if place is None:
-            return self.placements.on_gpu(cluster, uuid, None, None, None)
-        found = self.placements.on_gpu(cluster, uuid, place.node, place.index, place.job)
-        if place.job is not None and not self.placements.has_ended(cluster, place.job):
-            found.add(self.placements.own_name(cluster, place.job))
-        return found
+            return self.placements.on_gpu(cluster, uuid, None, None, frozenset())
+        found = self.placements.on_gpu(cluster, uuid, place.node, place.index, place.holders)
+        for mig in place.migs:
+            found |= self.placements.on_gpu(cluster, mig, None, None, frozenset())
+        return found | self._names(cluster, place.holders)
 
     def jobs_on_node(self, cluster: str, node: str) -> set[str]:
         """Running jobs with a rank on this node."""
-        found = self.placements.on_node(cluster, node)
-        rows = self._known.get(Named(cluster, node), ())
-        return found | {
-            self.placements.own_name(cluster, row[3])
-            for row in rows
-            if isinstance(row, tuple) and row[3] is not None and not self.placements.has_ended(cluster, row[3])
-        }
+        places = self._known.get(Named(cluster, node), {}).values()
+        return self.placements.on_node(cluster, node).union(*(self._names(cluster, place.holders) for place in places))
+
+    def _names(self, cluster: str, holders: frozenset[str]) -> set[str]:
+        """Of those that run, by their own names."""
+        running = (name for name in holders if not self.placements.has_ended(cluster, name))
+        return {self.placements.own_name(cluster, name) for name in running}
 
     def gpus_on_node(self, cluster: str, node: str) -> set[str]:
         """UUIDs seen on a node."""
-        return {row[0] for row in self._known.get(Named(cluster, node), ()) if isinstance(row, tuple)}
+        return set(self._known.get(Named(cluster, node), {}))
 
     def link(self, cluster: str, device: str, port: str) -> Link | None:
         """What a port is plugged into, by all that files and LLDP say of it."""
@@ -168,15 +171,15 @@ class World:
         if self._gpus_seen.get(node) == message.gpus:
             return
         self._gpus_seen[node] = message.gpus
-        rows = tuple((g.uuid, g.index, g.pci, g.hpc_job or _pod(g.namespace, g.pod)) for g in message.gpus)
-        if self._known.get(node) == rows:
+        places = _places(message)
+        if self._known.get(node) == places:
             return
-        self._known[node] = rows
+        self._known[node] = places
         self.version += 1
-        for uuid, index, pci, job in rows:
-            self.gpus[Named(message.cluster, uuid)] = GpuPlace(message.node, uuid, index, pci, job)
-            if pci is not None:
-                self._at_pci[(message.cluster, message.node, pci)] = uuid
+        for uuid, place in places.items():
+            self.gpus[Named(message.cluster, uuid)] = place
+            if place.pci is not None:
+                self._at_pci[(message.cluster, message.node, place.pci)] = uuid
         self.cables.gpus(*node, {g.index: g.uuid for g in message.gpus if g.index is not None and g.mig is None})
 
     def _device(self, message: PortScrape) -> None:
@@ -199,5 +202,29 @@ class World:
                 self._node(Named(message.cluster, node))
 
 
-def _pod(namespace: str | None, pod: str | None) -> str | None:
-    return f"{namespace or 'default'}/{pod}" if pod else None
+def _places(message: GpuScrape) -> dict[str, GpuPlace]:
+    """A place a GPU: its instances are rows of the same UUID."""
+    rows: dict[str, list[Gpu]] = {}
+    for gpu in message.gpus:
+        rows.setdefault(gpu.uuid, []).append(gpu)
+    return {
+        uuid: GpuPlace(
+            message.node,
+            uuid,
+            those[0].index,
+            next((gpu.pci for gpu in those if gpu.pci is not None), None),
+            frozenset().union(*map(_holders, those)),
+            tuple(gpu.mig_uuid for gpu in those if gpu.mig_uuid is not None),
+        )
+        for uuid, those in rows.items()
+    }
+
+
+def _holders(gpu: Gpu) -> frozenset[str]:
+    """Its jobs, else its pods as `namespace/name`; several stand parallel, parted by commas."""
+    if gpu.hpc_job:
+        return frozenset(gpu.hpc_job.split(","))
+    pods = gpu.pod.split(",") if gpu.pod else []
+    namespaces = (gpu.namespace or "").split(",")
+    pairs = zip_longest(namespaces[: len(pods)], pods, fillvalue="")
+    return frozenset(f"{namespace or 'default'}/{pod}" for namespace, pod in pairs if pod)

@@ -56,6 +56,30 @@ def test_the_scheduler_labels_of_a_scrape_name_the_job_where_no_placement_does()
     assert world.jobs_on_node("default", "n1") == {"17", "ml/bert-0"}
 
 
+def test_everybody_who_shares_a_gpu_is_on_it() -> None:
+    shared = [
+        Gpu(uuid="G1", hpc_job="17,18"),
+        Gpu(uuid="G2", namespace="ml,web", pod="bert-0,shop"),
+        Gpu(uuid="G3"),
+        Gpu(uuid="G3", mig="1g.10gb/7", mig_uuid="MIG-7", hpc_job="19"),
+        Gpu(uuid="G3", mig="1g.10gb/8", mig_uuid="MIG-8", namespace="ml", pod="gpt-0"),
+    ]
+    world = World()
+    world.learn(GpuScrape(node="n1", ts_us=T0, gpus=shared))
+    found = [world.jobs_on_gpu("default", uuid) for uuid in ("G1", "G2", "G3")]
+    assert found == [{"17", "18"}, {"ml/bert-0", "web/shop"}, {"19", "ml/gpt-0"}]
+    assert world.jobs_on_node("default", "n1") == set().union(*found)
+    assert world.gpus_on_node("default", "n1") == {"G1", "G2", "G3"}
+
+
+def test_a_rank_on_a_mig_device_is_on_its_gpu() -> None:
+    world = World()
+    world.learn(placed(T0, ("n1", "MIG-8")))
+    rows = [Gpu(uuid="G1", index=0), Gpu(uuid="G1", index=0, mig="1g.10gb/8", mig_uuid="MIG-8"), Gpu(uuid="G2")]
+    world.learn(GpuScrape(node="n1", ts_us=T0, gpus=rows))
+    assert [world.jobs_on_gpu("default", uuid) for uuid in ("G1", "G2")] == [{"train"}, set()]
+
+
 def test_a_piece_of_a_scrape_says_nothing_of_which_gpus_there_are() -> None:
     world = World()
     world.learn(GpuScrape(node="n1", ts_us=T0, gpus=[Gpu(uuid="G1", pci="0000:1a:00")]))
