@@ -114,7 +114,6 @@ def _reader(args: argparse.Namespace) -> "DcgmReader":
 
 
 def _holders(args: argparse.Namespace, outlet: Outlet, names: "Names", interval_s: float | None) -> "AskHolders":
-    """Raises `SourceError` where the engine is another host's: its kubelet and its files are not here."""
     from collectors.attribution.serving import holders_of
 
     refuse_far_holders(args)
@@ -122,6 +121,7 @@ def _holders(args: argparse.Namespace, outlet: Outlet, names: "Names", interval_
 
 
 def refuse_far_holders(args: argparse.Namespace) -> None:
+    """Raises `SourceError` where holders of another host's GPUs are asked for here."""
     asked = args.pod_resources is not None or args.hpc_job_dir is not None
     if asked and args.address is not None and not args.address.startswith("unix:") and _host(args.address) not in LOCAL:
         raise SourceError(
