@@ -31,6 +31,8 @@ class Placements:
 
     jobs: dict[Named, Job] = field(default_factory=dict)
     ended_us: dict[Named, int] = field(default_factory=dict)
+    _began_us: dict[Named, int] = field(default_factory=dict)
+    """The last start that a job told."""
     _aliases: dict[Named, str] = field(default_factory=dict)
     """A job's number at its scheduler, or one of its pods -> the name that it gives itself."""
     _given: dict[Named, str] = field(default_factory=dict)
@@ -49,10 +51,12 @@ class Placements:
                 # Its scheduler says so of a job that may not have had the time to.
                 changed |= self._end(Named(key.cluster, own), message.ts_us)
         elif message.kind in ("started", "restarted"):
+            ended = self.has_ended(*key)
+            self._began_us[key] = max(message.ts_us, self._began_us.get(key, 0))
             known = self.jobs.get(key)
             if known is not None and known.ended and message.ts_us > self.ended_us.get(key, 0):
                 known.ended = False
-                changed = True
+            changed |= ended != self.has_ended(*key)
         elif message.kind == "placed":
             changed |= self._place(key, message)
         return changed
@@ -82,8 +86,11 @@ class Placements:
 
     def has_ended(self, cluster: str, job: str) -> bool:
         """A job that was never placed counts as running until its end is told."""
-        known = self.jobs.get(Named(cluster, job))
-        return known.ended if known is not None else Named(cluster, job) in self.ended_us
+        key = Named(cluster, job)
+        known = self.jobs.get(key)
+        if known is not None:
+            return known.ended
+        return key in self.ended_us and self.ended_us[key] >= self._began_us.get(key, 0)
 
     def on_node(self, cluster: str, node: str) -> set[str]:
         """Running jobs with a rank on this node, by their own names."""

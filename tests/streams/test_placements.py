@@ -116,3 +116,11 @@ def test_a_number_that_ended_before_the_job_began_under_it_again_ends_nothing() 
     end = JobEvent(ts_us=T0 + 10, job="77", kind="ended", state="node_fail", source="slurm")
     begun = JobEvent(ts_us=T0 + 60, job="llm", kind="restarted", attempt=1000, aliases=["77"])
     assert world(GIVEN, end, begun).is_running("default", "llm")
+
+
+def test_a_job_that_was_never_placed_runs_again_when_it_restarts() -> None:
+    end = JobEvent(ts_us=T0 + 10, job="llm", kind="ended", state="failed")
+    again = JobEvent(ts_us=T0 + 20, job="llm", kind="restarted", attempt=1)
+    for order in permutations((end, again)):
+        assert world(*order).is_running("default", "llm")
+    assert not world(again, JobEvent(ts_us=T0 + 30, job="llm", kind="ended")).is_running("default", "llm")
