@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from collectors.attribution.boot import SLACK_US
-from collectors.attribution.holders import Holders, held
+from collectors.attribution.holders import Holders, Processes, held
 from collectors.attribution.job_files import Folder, JobFileError, jobs_of
+from collectors.attribution.once_at_a_time import OnceAtATime
 from collectors.attribution.pod_resources import AnswerError, PodsHolding, read_answer
 from collectors.contract.beat import Beat
 from collectors.contract.gpu import Gpu
 from collectors.defect import defect
-from collectors.gpu.apart import apart
 from collectors.gpu.sweep import Names
 from collectors.source import Outlet, SourceError
 
@@ -46,7 +46,8 @@ class _Went:
 
 
 class Asking:
-    """One node's kubelet and folder of jobs; None: not asked."""
+    """One node's kubelet, its folder of jobs, and its processes, where the reader does not look at them itself; None:
+    not asked."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Asking:
         names: Names,
         kubelet: Kubelet | None,
         folder: JobFolder | None,
+        processes: Callable[[], Processes] | None = None,
         *,
         interval_s: float | None,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
@@ -69,11 +71,12 @@ class Asking:
         self._clock_s = clock_s
         # A sweep must not take longer than its interval.
         self._timeout_s = timeout_s if interval_s is None else min(timeout_s, interval_s / 2)
-        self._reading: tuple[asyncio.Future[Folder], float] | None = None
+        self._reading = None if folder is None else OnceAtATime("hpc-jobs", folder.read, clock_s)
+        self._processes = None if processes is None else OnceAtATime("gpu-processes", processes, clock_s)
 
     async def ask(self) -> Callable[[Gpu], Gpu]:
-        """Both at once, and a beat of each; what gives a GPU its holders. Raises nothing."""
-        holders = Holders(*await asyncio.gather(self._pods(), self._jobs()))
+        """All at once, and a beat of kubelet and folder; what gives a GPU its holders. Raises nothing."""
+        holders = Holders(*await asyncio.gather(self._pods(), self._jobs(), self._owners()))
         return lambda gpu: held(gpu, holders)
 
     async def _pods(self) -> PodsHolding:
@@ -107,7 +110,7 @@ class Asking:
         began_s, went = self._clock_s(), _Went()
         jobs: dict[str, tuple[str, ...]] = {}
         try:
-            folder = await self._read_folder(self._folder)
+            folder = await self._read_folder()
             whys = list(folder.unread) + self._take(folder, self._folder, jobs)
             went.error = "; ".join(whys[:5]) or None
         except SourceError as why:
@@ -118,18 +121,25 @@ class Asking:
         self._beat(self._folder.target, began_s, went)
         return jobs
 
-    async def _read_folder(self, folder: JobFolder) -> Folder:
-        """Raises `SourceError`. A folder that hangs, as one of a dead file server does, is not read twice at once."""
-        if self._reading is None:
-            self._reading = apart("hpc-jobs", folder.read), self._clock_s()
-        reading, since_s = self._reading
-        await asyncio.wait({reading}, timeout=self._timeout_s)
-        if not reading.done():
-            raise SourceError(
-                f"{folder.target}: not read for {self._clock_s() - since_s:.0f} s; is its file server up?"
-            )
-        self._reading = None
-        return reading.result()
+    async def _read_folder(self) -> Folder:
+        """Raises `SourceError`."""
+        assert self._reading is not None
+        try:
+            return await self._reading.within(self._timeout_s)
+        except TimeoutError as why:
+            raise SourceError(f"not read for {self._reading.waited_s:.0f} s; is its file server up?") from why
+
+    async def _owners(self) -> Processes:
+        """Nothing where the driver hangs: the sweep itself says so."""
+        if self._processes is None:
+            return {}
+        try:
+            return await self._processes.within(self._timeout_s)
+        except TimeoutError:
+            return {}
+        except Exception as why:  # noqa: BLE001 (GPUs are told without their holders)
+            defect(f"{self._names.source}:processes", why)
+            return {}
 
     def _take(self, found: Folder, folder: JobFolder, jobs: dict[str, tuple[str, ...]]) -> list[str]:
         """Why files tell nothing: those of before the boot name jobs that ended with it."""

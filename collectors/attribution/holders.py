@@ -5,7 +5,7 @@ prolog's files. `hpc_job` is that of the processes, and of the files only where 
 are the kubelet's, their `pod_uid` that of the processes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -13,6 +13,10 @@ from msgspec.structs import replace
 from collectors.attribution.device_id import instance_of, names_of
 from collectors.attribution.pod_resources import PodsHolding
 from collectors.contract.gpu import Gpu
+from collectors.gpu.usage import Owner, used_by
+
+Processes = Mapping[tuple[str, str | None], Sequence[Owner]]
+"""(UUID of the GPU, MIG instance on it) -> whose its processes are, where the reader does not look at them itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +26,13 @@ class Holders:
     pods: PodsHolding = field(default_factory=PodsHolding)
     jobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Name of the file -> its jobs."""
+    processes: Processes = field(default_factory=dict)
 
 
 def held(gpu: Gpu, holders: Holders) -> Gpu:
     """The GPU with all that is told of it. Several pods stand parallel, parted by commas, as from dcgm-exporter."""
+    if gpu.hpc_job is None and gpu.pod_uid is None:
+        gpu = used_by(gpu, holders.processes.get((gpu.uuid, instance_of(gpu)), ()))
     pods = [one for name in names_of(gpu) for one in holders.pods.by_device.get(name, ())]
     pods = list(dict.fromkeys(pods))
     if pods:

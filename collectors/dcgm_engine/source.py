@@ -77,6 +77,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     from collectors.attribution import checks as holders
     from collectors.dcgm_engine.bindings import ADVICE, load_bindings
     from collectors.dcgm_engine.checks import sights
+    from collectors.dcgm_engine.processes import busy_here
     from collectors.gpu.reading import GpuTrouble
 
     where = _where(args.address)
@@ -86,7 +87,7 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
         return [Sight(where.words, False, "nothing", str(why).partition(";")[0], ADVICE)]
     refuse_far_holders(args)
     found = sights(dcgm, where, args.library, _node(args), args.fast, args.slow)
-    return [*found, *holders.sights(args)]
+    return [*found, *holders.sights(args, busy_here if _is_here(args.address) else holders.nobody_tells)]
 
 
 def _reader(args: argparse.Namespace) -> "DcgmReader":
@@ -115,19 +116,24 @@ def _reader(args: argparse.Namespace) -> "DcgmReader":
 
 def _holders(args: argparse.Namespace, outlet: Outlet, names: "Names", interval_s: float | None) -> "AskHolders":
     from collectors.attribution.serving import holders_of
+    from collectors.dcgm_engine.processes import owners_here
 
     refuse_far_holders(args)
-    return holders_of(args, outlet, names, interval_s)
+    return holders_of(args, outlet, names, interval_s, owners_here if _is_here(args.address) else None)
 
 
 def refuse_far_holders(args: argparse.Namespace) -> None:
     """Raises `SourceError` where holders of another host's GPUs are asked for here."""
     asked = args.pod_resources is not None or args.hpc_job_dir is not None
-    if asked and args.address is not None and not args.address.startswith("unix:") and _host(args.address) not in LOCAL:
+    if asked and not _is_here(args.address):
         raise SourceError(
             f"--address {args.address}: --pod-resources and --hpc-job-dir read this host, and those GPUs are another's;"
             " run the source there, or leave them out"
         )
+
+
+def _is_here(address: str | None) -> bool:
+    return address is None or address.startswith("unix:") or _host(address) in LOCAL
 
 
 def _where(address: str | None) -> "Where":
@@ -150,10 +156,7 @@ def _node(args: argparse.Namespace) -> str:
     """The engine's host, where it is another one."""
     from collectors.settings import this_node
 
-    if args.node or args.address is None or args.address.startswith("unix:"):
-        return this_node(args.node)
-    host = _host(args.address)
-    return this_node() if host in LOCAL else host
+    return this_node(args.node) if args.node or _is_here(args.address) else _host(args.address)
 
 
 def _host(address: str) -> str:

@@ -50,11 +50,11 @@ def check(args: argparse.Namespace) -> Iterable[Sight]:
     from collectors.gpu.reading import GpuTrouble
     from collectors.nvml.checks import sights
     from collectors.nvml.library import load_nvml
-    from collectors.nvml.users import users
+    from collectors.nvml.users import by_index
 
     try:
         nvml = load_nvml()
-        return [*sights(nvml), *holders.sights(args, lambda: users(nvml))]
+        return [*sights(nvml), *holders.sights(args, lambda: by_index(nvml))]
     except GpuTrouble as why:
         return [Sight("nvml", False, "nothing", str(why), "install it, or read the GPUs through dcgm-exporter")]
 

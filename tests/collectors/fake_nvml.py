@@ -171,7 +171,7 @@ class FakeNvml:
         return gpu.instance_ids[1]
 
     def nvmlDeviceGetComputeRunningProcesses(self, gpu: FakeGpu) -> list[Any]:
-        return [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in gpu.pids]
+        return [SimpleNamespace(pid=pid, usedGpuMemory=None, gpuInstanceId=0xFFFFFFFF) for pid in gpu.pids]
 
     def nvmlDeviceGetFieldValues(self, gpu: FakeGpu, ids: list[Any]) -> Any:
         gpu.hold("nvmlDeviceGetFieldValues")

@@ -20,6 +20,7 @@ from collectors.contract.topics import GPU_SCRAPES
 from collectors.gpu.reading import Part, Reading, Row
 from collectors.gpu.serving import once
 from collectors.gpu.sweep import nobody
+from collectors.gpu.usage import Owner
 from collectors.source import SourceError
 from tests.collectors.kubelet import Answer, kubelet, never, pod_list
 from tests.collectors.list_outlet import ListOutlet
@@ -185,6 +186,38 @@ def test_a_folder_that_hangs_is_asked_once_and_counted_again_when_it_answers() -
         release.set()
         held = await asking(outlet, folder=JobFolder("/jobs", read, BOOT_US)).ask()
         assert held(Gpu(uuid="G", index=0)).hpc_job == "7"
+
+    play(story)
+
+
+def test_processes_are_told_for_a_reader_that_does_not_look_at_them() -> None:
+    async def story() -> None:
+        owned = {("GPU-0", None): [Owner("7", "u")], ("GPU-0", "1"): [Owner("8")]}
+        told = [Gpu(uuid="GPU-0", index=0), Gpu(uuid="GPU-0", index=0, mig="1g/1"), Gpu(uuid="GPU-0", hpc_job="9")]
+        folder = folder_of(written("0", b"6"))
+        held = await Asking(ListOutlet(), NAMES, None, folder, lambda: owned, interval_s=None).ask()
+        assert [held(gpu).hpc_job for gpu in told] == ["7", "8", "9"]
+        assert held(told[0]).pod_uid == "u"
+
+    play(story)
+
+
+def test_a_driver_that_hangs_or_fails_costs_the_owners_only() -> None:
+    async def story() -> None:
+        release = Event()
+
+        def hang() -> Any:
+            release.wait()
+
+        ask = Asking(ListOutlet(), NAMES, None, None, hang, interval_s=None, timeout_s=0.05)
+        assert (await ask.ask())(Gpu(uuid="GPU-0")).hpc_job is None
+        release.set()
+
+        def fail() -> Any:
+            raise RuntimeError("nonsense")
+
+        held = await Asking(ListOutlet(), NAMES, None, None, fail, interval_s=None).ask()
+        assert held(Gpu(uuid="GPU-0")).hpc_job is None
 
     play(story)
 

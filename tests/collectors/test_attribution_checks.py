@@ -14,7 +14,7 @@ from collectors.attribution.options import add_holders
 from collectors.attribution.pod_resources import ListResponse, read_answer
 from collectors.dcgm_engine import source as dcgm_engine
 from collectors.gpu.usage import Owner, Owners
-from collectors.nvml.users import users
+from collectors.nvml.users import by_device, by_index
 from collectors.source import Sight, SourceError
 from tests.collectors.fake_nvml import FakeGpu, FakeNvml, Refuse
 from tests.collectors.kubelet import kubelet, pod_list
@@ -148,13 +148,20 @@ def test_slurms_jobs_are_found_by_the_processes_of_the_node(tmp_path: Path) -> N
 
 
 def test_the_users_of_each_gpu_are_those_of_its_processes() -> None:
-    gpus = [FakeGpu(pids=[10]), FakeGpu(index=1), FakeGpu(index=2, pids=[11])]
-    nvml = FakeNvml(gpus)
+    nvml = FakeNvml([FakeGpu(pids=[10]), FakeGpu(index=1), FakeGpu(index=2, pids=[11])])
     known = {10: "0::/system.slice/slurmstepd.scope/job_7/step_0\n", 11: "0::/init.scope\n"}
-    found = users(nvml, lambda: Owners(lambda pid: known[pid], ours=lambda: True))
-    assert found == {0: [Owner(hpc_job="7")], 1: [], 2: [Owner()]}
-    assert (nvml.opened, nvml.closed) == (1, 1)
-    assert users(FakeNvml([FakeGpu(handle=Refuse(15))])) is None
+
+    def owners() -> Owners:
+        return Owners(lambda pid: known[pid], ours=lambda: True)
+
+    assert by_index(nvml, owners) == {0: [Owner(hpc_job="7")], 1: [], 2: [Owner()]}
+    assert by_device(nvml, owners) == {
+        (nvml.gpus[0].uuid, None): [Owner(hpc_job="7")],
+        (nvml.gpus[2].uuid, None): [],
+    }
+    assert (nvml.opened, nvml.closed) == (2, 2)
+    silent = FakeNvml([FakeGpu(handle=Refuse(15))])
+    assert (by_index(silent), by_device(silent)) == (None, {})
 
 
 def test_holders_of_another_hosts_gpus_are_refused() -> None:
