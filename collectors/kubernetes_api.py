@@ -161,7 +161,17 @@ def text(value: Any) -> str | None:
 
 def _said(why: Exception) -> str:
     """urllib3 wraps the system's words, several deep."""
+    import urllib3.exceptions
+
     deepest: BaseException = why
     while (deeper := getattr(deepest, "reason", None) or deepest.__cause__) and isinstance(deeper, BaseException):
         deepest = deeper
-    return getattr(deepest, "strerror", None) or str(deepest).partition("\n")[0]
+    if isinstance(deepest, urllib3.exceptions.ProtocolError) and isinstance(deepest.args[-1], Exception):
+        deepest = deepest.args[-1]
+    if isinstance(deepest, http.client.RemoteDisconnected):
+        return "closed without an answer"
+    if isinstance(deepest, urllib3.exceptions.IncompleteRead | http.client.IncompleteRead):
+        return "the answer was cut off before its end"
+    if isinstance(deepest, http.client.HTTPException):
+        return f"no HTTP that can be read ({type(deepest).__name__})"
+    return getattr(deepest, "strerror", None) or str(deepest).partition("\n")[0][:200]

@@ -140,6 +140,8 @@ def said(why: OSError) -> str:
         return told(why)
     if why.errno is not None and why.errno > 0:
         return os.strerror(why.errno)
+    if isinstance(why, ConnectionError) and not why.args:
+        return "closed before TLS was agreed on"
     return why.strerror or str(why) or type(why).__name__
 
 

@@ -27,6 +27,8 @@ from collectors.source import Outlet
 
 NEXT_MODE: dict[Mode, Mode] = {"STREAM": "POLL", "POLL": "ONCE", "ONCE": "STREAM"}
 """What is tried after a switch refused a mode."""
+_MANY_ADDRESSES = "failed to connect to all addresses; last error: UNAVAILABLE: "
+"""What gRPC says before what went wrong; a switch has one."""
 _REFUSALS = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INVALID_ARGUMENT)
 
 
@@ -84,7 +86,7 @@ class Stream:
             await self.session()
             self.error = "the switch ended the stream"
         except grpc.aio.AioRpcError as why:
-            self.error = f"{why.code().name}: {why.details()}"[:500]
+            self.error = f"{why.code().name}: {(why.details() or '').removeprefix(_MANY_ADDRESSES)}"[:500]
             if why.code() in _REFUSALS and not self._heard:
                 refused, self.mode = self.mode, NEXT_MODE[self.mode]
                 self.error += f" (asked as {refused}; {self.mode} is next)"

@@ -26,6 +26,8 @@ class Endpoint:
         """The body. Raises `OSError` with what went wrong."""
         import aiohttp
 
+        from collectors.http_trouble import said
+
         login = None if self.username is None else aiohttp.BasicAuth(self.username, self.password or "")
         limit = aiohttp.ClientTimeout(total=self.timeout_s)
         try:
@@ -49,10 +51,8 @@ class Endpoint:
             raise OSError(
                 (os.strerror(number) if number and number > 0 else why.os_error.strerror) or str(why)
             ) from why
-        except aiohttp.ClientPayloadError as why:
-            raise OSError("the answer was cut off before its end") from why
         except (aiohttp.ClientError, ValueError) as why:
-            raise OSError(str(why) or type(why).__name__) from why
+            raise OSError(said(why)) from why
 
 
 def context(ca: Path | None, *, insecure: bool) -> ssl.SSLContext | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from collectors.dcgm.access import Access, told
+from collectors.http_trouble import said
 from collectors.prometheus.answer import Answer, BadAnswer, read_answer, read_error, read_names
 from collectors.source import SourceError
 
@@ -104,7 +105,7 @@ class Http:
         except aiohttp.ClientConnectorError as why:
             raise Busy(_said(why.os_error)) from why
         except aiohttp.ClientError as why:
-            raise Busy(str(why) or type(why).__name__) from why
+            raise Busy(said(why)) from why
 
 
 def _said(why: OSError) -> str:

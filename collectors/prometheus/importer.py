@@ -31,6 +31,8 @@ class Tally:
     samples: int = 0
     queries: int = 0
     tries: int = 0
+    last: str = ""
+    """Why the last of them failed."""
     doubts: dict[str, int] = field(default_factory=dict)
     """Why answers may lack something -> how many did."""
 
@@ -78,7 +80,10 @@ class Importer:
                 await self._wait(Busy("Kafka"), number)
                 continue
             return Progress(plan, progress.round, until, fitting(until - progress.at, got_bytes))
-        raise SourceError(f"--url {plan.asked.url}: given up after {TRIES} tries; the same command goes on from here")
+        why = self.tally.last or "too much at once"
+        raise SourceError(
+            f"--url {plan.asked.url}: {why}; given up after {TRIES} tries, the same command goes on from here"
+        )
 
     async def _ask(self, progress: Progress, until: int) -> tuple[Out, int]:
         plan = progress.plan
@@ -114,6 +119,7 @@ class Importer:
 
     async def _wait(self, why: Exception, number: int) -> None:
         self.tally.tries += 1
+        self.tally.last = str(why)
         asked = why.after_s if isinstance(why, Busy) else None
         wait_s = min(LONGEST_WAIT_S, 2.0**number if asked is None else asked)
         self.complain(f"{why}; again in {wait_s:g} s")
