@@ -12,6 +12,7 @@ from collectors.fabric.reading import Raw
 from collectors.fabric.series import Site
 from collectors.gnmi import wire
 from collectors.gnmi.catalog import Catalog
+from collectors.gnmi.layout import JsonObject, Layouts
 from collectors.gnmi.mapping import Mapping, Subscribed
 from collectors.gnmi.neighbours import Neighbours
 from collectors.gnmi.path import GnmiPath, read_path
@@ -46,6 +47,7 @@ class Decoder:
         keep_ignored: bool = False,
         neighbours: Neighbours | None = None,
         baseline: bool = True,
+        layouts: Layouts | None = None,
     ) -> None:
         self.device = device
         self.synced = False
@@ -63,7 +65,8 @@ class Decoder:
         self._half_round_ns = interval_us * 500
         self._baseline = baseline
         self._cells: dict[bytes, dict[bytes, Cell]] = {}
-        self._containers: dict[tuple[bytes, bytes], Container] = {}
+        self._layouts = layouts if layouts is not None else Layouts()
+        self._objects: dict[tuple[bytes, bytes], JsonObject] = {}
         self._entries = 0
         self._last_prefix = (b"", GnmiPath())
         self._newest = 0
@@ -156,18 +159,34 @@ class Decoder:
                     cell.value = n
                     cell.stamp = stamp
                     continue
-            self._other(cells, prefix, update, cell, stamp)
+            if cell is not None or late or not self._again(prefix, update, stamp):
+                self._other(cells, prefix, update, cell, stamp)
         return scrape
 
     def _is_new_round(self, cells: dict[bytes, Cell], prefix: bytes, path: bytes, ts: int) -> bool:
         """A value that came already in this round comes again, with a newer time."""
-        known = cells.get(path) or self._containers.get((prefix, path))
+        known: Cell | Container | None = cells.get(path)
+        if known is None and (json_object := self._objects.get((prefix, path))) is not None:
+            known = json_object.container
         return (
             known is not None
             and known.stamp[1] == self._grid.round
             and ts > known.stamp[0]
             and ts - self._round_start >= self._half_round_ns
         )
+
+    def _again(self, prefix: bytes, update: Any, stamp: tuple[int, int]) -> bool:
+        """Whether it is a JSON object that came before, of the same form, and newer than all before it: it is in."""
+        json_object = self._objects.get((prefix, update.path))
+        if json_object is None:
+            return False
+        value = update.val
+        leaves = json_object.take(value.json_ietf_val or value.json_val, stamp, self._put)
+        if leaves is None:
+            return False
+        json_object.container.stamp = stamp
+        self.samples += leaves - 1
+        return True
 
     def _other(
         self, cells: dict[bytes, Cell], prefix: bytes, update: Any, cell: Cell | None, stamp: tuple[int, int]
@@ -183,11 +202,12 @@ class Decoder:
                 self._put(cell, None, stamp)
             return
         if is_container(raw):
-            container = self._containers.get((prefix, update.path))
-            if container is None:
-                container = Container(self._path(prefix, update.path))
-                self._containers[prefix, update.path] = container
+            json_object = self._objects.get((prefix, update.path))
+            if json_object is None:
+                json_object = JsonObject(Container(self._path(prefix, update.path)))
+                self._objects[prefix, update.path] = json_object
                 self._count_entry()
+            container = json_object.container
             container.stamp = max(stamp, container.stamp)
             if isinstance(raw, dict) and (renamed := self._catalog.table(container.path, raw)) is not None:
                 if renamed:
@@ -196,6 +216,8 @@ class Decoder:
             self._tree.leaves = 0
             self._tree.walk(container, raw, stamp)
             self.samples += self._tree.leaves - 1
+            if isinstance(raw, dict):
+                json_object.learn(raw, self._layouts)
             return
         if cell is None:
             cell = cells[update.path] = self._catalog.cell(self._path(prefix, update.path))
@@ -223,7 +245,7 @@ class Decoder:
         for cells in self._cells.values():
             cells.clear()
         self._cells.clear()
-        self._containers.clear()
+        self._objects.clear()
         self._entries = self._tree.entries = 0
 
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:

@@ -10,6 +10,8 @@ from collectors.gnmi.path import GnmiPath, elem
 Stamp = tuple[int, int]
 DEEPEST = 64
 """Path elements; models have some twenty. What lies deeper is read past."""
+DIGITS = 38
+"""A number of so many is within 128 bits."""
 _LIST_KEYS = ("name", "interface-id", "index", "queue-type", "id")
 """Leaves that are keys of the YANG lists we meet."""
 _KEYS_OF: dict[str, tuple[str, ...]] = {
@@ -29,10 +31,12 @@ _KEYS_OF: dict[str, tuple[str, ...]] = {
 class Container:
     """A JSON object of the device. A child None is ignored."""
 
-    __slots__ = ("children", "path", "stamp")
+    __slots__ = ("children", "odd", "path", "stamp")
 
     def __init__(self, path: GnmiPath) -> None:
         self.children: dict[object, Cell | Container | None] = {}
+        self.odd: set[object] = set()
+        """Keys whose value was not always a whole number."""
         self.path = path
         self.stamp: Stamp = (0, 0)
 
@@ -76,7 +80,7 @@ class Tree:
             self.leaves += 1
             if child is None:
                 continue
-            if type(value) is str and child.reader is number and stamp >= child.stamp:
+            if type(value) is str and len(value) <= DIGITS and child.reader is number and stamp >= child.stamp:
                 try:
                     child.value = int(value)
                 except ValueError:
