@@ -24,7 +24,7 @@ def look(source: Configured) -> list[Sight]:
     try:
         found = list(load(source.name).check(source.args))
     except (UserError, OSError) as why:
-        return [Sight(where, False, "nothing", str(why), "mend what the message names")]
+        return [Sight(where, False, f"nothing: {why}")]
     except ModuleNotFoundError as why:
         return [Sight(where, False, "nothing", f"the package {why.name!r} is not installed", _install(source.name))]
     except Exception as why:  # noqa: BLE001 (one source's fault must not hide what the others see)

@@ -42,7 +42,7 @@ async def look(target: RedisTarget, login: tuple[str, ...]) -> list[Sight]:
 
 
 def _advice(why: str) -> str:
-    if "refuse" in why:
+    if "refuse" in why and "Connection refused" not in why:
         return "give LOCKSTEP_SONIC_PASSWORD, and LOCKSTEP_SONIC_USERNAME where redis has users"
     return (
         "redis listens on the switch only, at unix:/var/run/redis/redis.sock and 127.0.0.1:6379: run the collector "
