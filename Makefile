@@ -41,7 +41,7 @@ check: setup ## ruff, mypy strict over everything, import rules
 bench: setup ## speed, as ratios to a peer or a floor measured in the same run
 	@$(BIN)/python -m tests.bench $(ARGS)
 
-fuzz: setup ## damaged bytes into every parser: make fuzz ARGS="--seconds 60 dcgm"
+fuzz: setup ## damaged bytes into every parser: make fuzz ARGS="--each 60 dcgm"
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 lock: ## resolve requirements.lock anew from pyproject.toml

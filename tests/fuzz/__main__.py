@@ -1,4 +1,4 @@
-"""`make fuzz ARGS="--seconds 60 [NAME...]"`: every parser for so long, by coverage (atheris) where it is installed."""
+"""`make fuzz ARGS="--seconds 60 [NAME...]"`: damaged bytes into every parser, by coverage (atheris) where installed."""
 
 import argparse
 import os
@@ -15,13 +15,16 @@ from tests.fuzz.oracle import parsers
 
 KEEP = Path(".lockstep") / "fuzz"
 """Inputs that broke a parser stay here."""
+LEAST_S = 2.0
+"""Starting takes about as long."""
 
 
 def main(argv: list[str]) -> int:
     """0 when nothing was found; 1 else, with the input kept and its error shown."""
     reader = argparse.ArgumentParser(prog="make fuzz", description="Feed damaged bytes to every parser.")
     reader.add_argument("names", nargs="*", metavar="PARSER", help="only parsers whose name begins so")
-    reader.add_argument("--seconds", type=float, default=20.0, help="for each parser (default %(default)g)")
+    reader.add_argument("--seconds", type=float, default=60.0, help="for all of them together (default %(default)g)")
+    reader.add_argument("--each", type=float, help="for each parser instead")
     reader.add_argument("--jobs", type=int, default=os.cpu_count(), help="parsers at once (default %(default)s)")
     args = reader.parse_args(argv)
     names = [p.name for p in parsers() if not args.names or p.name.startswith(tuple(args.names))]
@@ -29,10 +32,11 @@ def main(argv: list[str]) -> int:
         sys.stderr.write(f"no such parser; there are {', '.join(p.name for p in parsers())}\n")
         return 2
     how = "atheris" if find_spec("atheris") else "random damage (atheris is not installed)"
-    print(f"{len(names)} parsers, {args.seconds:g} s each, {args.jobs} at once, by {how}", flush=True)
+    each_s = args.each or max(LEAST_S, args.seconds * args.jobs / len(names))
+    print(f"{len(names)} parsers, {each_s:.0f} s each, {args.jobs} at once, by {how}", flush=True)
     KEEP.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(args.jobs) as pool:
-        bad = sum(pool.map(lambda name: _one(name, args.seconds), names))
+        bad = sum(pool.map(lambda name: _one(name, each_s), names))
     print(f"{len(names) - bad} of {len(names)} parsers took everything" + (f"; inputs under {KEEP}" if bad else ""))
     return 1 if bad else 0
 
