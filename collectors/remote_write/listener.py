@@ -20,6 +20,8 @@ from collectors.source import Outlet, SourceError
 
 GRPC_PORT = 4317
 TICK_S = 0.5
+LINGER_S = 1.0
+"""What goes on being sent after a refusal is thrown away for so long, so that the sender can read the refusal."""
 
 log = logging.getLogger("lockstep.collect")
 
@@ -60,7 +62,11 @@ async def _http(args: argparse.Namespace, intake: Intake, stack: AsyncExitStack)
     host, port = read_address("--listen", args.listen, PORT)
     # Bodies are unpacked here, within limits; aiohttp would do it without.
     runner = web.AppRunner(
-        Server(intake, gate(args)).app(), access_log=None, auto_decompress=False, shutdown_timeout=2.0
+        Server(intake, gate(args)).app(),
+        access_log=None,
+        auto_decompress=False,
+        shutdown_timeout=2.0,
+        lingering_time=LINGER_S,
     )
     tls = server_tls(args)
     await runner.setup()

@@ -178,7 +178,7 @@ async def _body(request: web.Request, held: _Held, within_s: float) -> bytes:
                 pieces.append(piece)
     except TimeoutError as why:
         raise Answer(408, f"the body did not come within {within_s:g} s") from why
-    except web.PayloadAccessError as why:
+    except (web.PayloadAccessError, ConnectionError) as why:
         raise Answer(400, f"the body was cut: {why}") from why
     return b"".join(pieces)
 

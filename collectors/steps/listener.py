@@ -15,6 +15,8 @@ from collectors.steps.datagram import MAX_BYTES
 
 WAITING = 100_000
 """Datagrams that may wait for the next flush: 8 ranks of 1000 steps a second fill it in twelve seconds."""
+WAITING_BYTES = 128 << 20
+"""Of them all: a rank that sends the largest datagrams there are would fill the memory with as many."""
 WAKE_AT = 2000
 
 
@@ -35,6 +37,8 @@ class Listener:
         self._queue: deque[bytes] = deque()
         self._closing = False
         self._overflown = 0
+        self._came_bytes = self._taken_bytes = 0
+        """Each is changed by one thread only."""
         self._too_long: deque[bytes] = deque(maxlen=10)
         self._thread = threading.Thread(target=self._receive, name="steps-socket", daemon=True)
         self._thread.start()
@@ -43,8 +47,10 @@ class Listener:
         """Since the last call: the datagrams, the beginnings of too long ones, how many found the queue full."""
         queue, long = self._queue, self._too_long
         overflown, self._overflown = self._overflown, 0
+        taken = [queue.popleft() for _ in range(len(queue))]
+        self._taken_bytes += sum(map(len, taken))
         return (
-            [queue.popleft() for _ in range(len(queue))],
+            taken,
             [long.popleft() for _ in range(len(long))],
             overflown,
         )
@@ -71,9 +77,10 @@ class Listener:
                 continue
             if flags & socket.MSG_TRUNC:
                 self._too_long.append(bytes(view[:1000]))
-            elif len(self._queue) >= WAITING:
+            elif len(self._queue) >= WAITING or self._came_bytes - self._taken_bytes >= WAITING_BYTES:
                 self._overflown += 1
             else:
+                self._came_bytes += size
                 self._queue.append(bytes(view[:size]))
                 if len(self._queue) == WAKE_AT:
                     self._enough()
