@@ -5,14 +5,17 @@ from typing import Any
 import duckdb
 import pytest
 
+from collectors.contract.beat import Beat
 from collectors.contract.gpu import Entities, Gpu, GpuScrape
 from collectors.contract.job import CollectiveWindow, CommMember
-from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS, NCCL_WINDOWS
+from collectors.contract.topics import COLLECTOR_BEATS, FABRIC_SCRAPES, GPU_SCRAPES, JOB_EVENTS, JOB_STEPS, NCCL_WINDOWS
 from tests.warehouse.messages import T0, gpu_scrape, job_placed, one_of_each, port_scrape
+from warehouse import connect, schema
 from warehouse.loader import UnfitMessage, write
 from warehouse.place import Place
 from warehouse.rows.arrow import Tables
 from warehouse.rows.topics import rows_of
+from warehouse.settings import WarehouseSettings
 
 
 def shown(tables: Tables, name: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -212,3 +215,34 @@ def test_a_number_with_more_digits_than_its_column_keeps_is_rounded_and_costs_no
     assert tables["gpu_scrapes"].column("power_w").to_pylist() == [67_358_888.0]
     assert tables["gpu_scrapes"].column("sm_clock_mhz").to_pylist() == [float(2**60)]
     assert tables["gpu_fields"].column("value").to_pylist() == [float(2**60)]
+
+
+def test_what_a_collector_read_and_passed_over_stands_by_its_sweep(
+    lake: duckdb.DuckDBPyConnection, place: Place
+) -> None:
+    beats = [
+        Beat(
+            collector="remote-write@n1", source="remote-write", ts_us=T0, bytes=700, ignored={"stale": 2, "foreign": 5}
+        ),
+        Beat(collector="kernel@n1", source="kernel", ts_us=T0 + 1),
+    ]
+    write(lake, [(COLLECTOR_BEATS, beats)], place=place)
+    assert lake.execute("select bytes, ignored, ignored['stale'] from beats order by ts").fetchall() == [
+        (700, {"stale": 2, "foreign": 5}, 2),
+        (0, {}, None),
+    ]
+
+
+def test_beats_of_a_version_without_bytes_say_that_nobody_counted(
+    settings: WarehouseSettings, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = dict(schema.tables())
+    older["beats"] = older["beats"].replace(",\n    bytes BIGINT,\n    ignored MAP(VARCHAR, BIGINT)", "")
+    with monkeypatch.context() as then:
+        then.setattr(schema, "tables", lambda: older)
+        schema.digest.cache_clear()
+        with connect(read_only=False, settings=settings) as lake:
+            lake.execute("insert into beats (collector, samples) values ('kernel@n1', 3)")
+    schema.digest.cache_clear()
+    with connect(read_only=False, settings=settings) as lake:
+        assert lake.execute("select samples, bytes, ignored from beats").fetchall() == [(3, None, None)]

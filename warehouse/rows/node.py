@@ -37,6 +37,8 @@ BEAT = {
     "spooled": "spooled",
     "interval_s": "interval_s",
     "error": "error",
+    "bytes": "bytes",
+    "ignored": "ignored",
 }
 REJECTED = {
     "cluster": "cluster",
