@@ -7,9 +7,12 @@ from wsgiref.simple_server import WSGIServer
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from collectors.outlet_confirm import HandedOver
 from collectors.outlet_kafka import KafkaOutlet
 from collectors.settings import CollectorSettings
 from collectors.source import SourceError
+
+_NONE = HandedOver()
 
 
 class OutletMetrics:
@@ -53,18 +56,27 @@ class OutletMetrics:
         refused = CounterMetricFamily(
             "lockstep_collect_refused", "Messages that Kafka will not take.", labels=["topic"]
         )
-        for topic, lane in sorted(self._outlet.lanes.items()):
-            offered.add_metric([topic], lane.offered)
-            delivered.add_metric([topic], lane.delivered)
-            refused.add_metric([topic], lane.refused)
+        failed = CounterMetricFamily(
+            "lockstep_collect_failed",
+            "Messages that Kafka has not, and that their sender sends again.",
+            labels=["topic"],
+        )
         lost = CounterMetricFamily("lockstep_collect_lost", "Messages that will never arrive.", labels=["topic"])
         waiting = GaugeMetricFamily("lockstep_collect_spooled", "Messages waiting on disk.", labels=["topic"])
         size = GaugeMetricFamily("lockstep_collect_spooled_bytes", "Bytes waiting on disk.", labels=["topic"])
-        for topic, lanes in sorted(self._outlet.by_topic().items()):
-            lost.add_metric([topic], sum(lane.lost for lane in lanes))
+        own, confirmed, lanes_of = dict(self._outlet.lanes), self._outlet.confirmed(), self._outlet.by_topic()
+        for topic in sorted(own.keys() | confirmed.keys()):
+            ways = [way for way in (own.get(topic), confirmed.get(topic)) if way is not None]
+            offered.add_metric([topic], sum(way.offered for way in ways))
+            delivered.add_metric([topic], sum(way.delivered for way in ways))
+            refused.add_metric([topic], sum(way.refused for way in ways))
+            failed.add_metric([topic], confirmed.get(topic, _NONE).failed)
+        for topic in sorted(lanes_of.keys() | confirmed.keys()):
+            lanes = lanes_of.get(topic, [])
+            lost.add_metric([topic], sum(lane.lost for lane in lanes) + confirmed.get(topic, _NONE).refused)
             waiting.add_metric([topic], sum(lane.spool.waiting for lane in lanes))
             size.add_metric([topic], sum(lane.spool.size_bytes for lane in lanes))
-        yield from (offered, delivered, refused, lost, waiting, size)
+        yield from (offered, delivered, refused, failed, lost, waiting, size)
 
 
 class MetricsServer:

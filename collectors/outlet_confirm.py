@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -20,6 +21,17 @@ LINGER_MS = 5
 POLL_S = 0.2
 
 Messages = Sequence[tuple[Topic[Any], Message]]
+
+
+@dataclass(slots=True)
+class HandedOver:
+    """What became of one topic's messages. One that failed comes again from its sender, and is offered again."""
+
+    offered: int = 0
+    delivered: int = 0
+    refused: int = 0
+    """Kafka takes them never: nobody keeps them."""
+    failed: int = 0
 
 
 def connect_confirmed(client: KafkaClient, settings: CollectorSettings, name: str) -> Producer:
@@ -69,8 +81,18 @@ class Confirmer:
         self._closed = threading.Event()
         self._fatal = False
         self._log = limited_logger("lockstep.collect")
-        self.delivered = 0
-        self.refused = 0
+        self._counting = threading.Lock()
+        self._topics: dict[str, HandedOver] = {}
+
+    @property
+    def refused(self) -> int:
+        """Messages that will never arrive, of all topics."""
+        return sum(sums.refused for sums in self.by_topic().values())
+
+    def by_topic(self) -> dict[str, HandedOver]:
+        """What became of the messages so far, by topic."""
+        with self._counting:
+            return {topic: replace(sums) for topic, sums in self._topics.items()}
 
     async def deliver(self, messages: Messages) -> bool:
         """True once Kafka has all of them. False: some of them it has not, and nothing keeps them.
@@ -80,9 +102,13 @@ class Confirmer:
         if not messages:
             return True
         handover = _Handover(len(messages))
+        for topic, _ in messages:
+            self._count(topic.name, offered=1)
         try:
             producer = self._connected()
         except KafkaException as why:
+            for topic, _ in messages:
+                self._count(topic.name, failed=1)
             self._log.warning("no producer: %s", why.args[0].str())
             return False
         for topic, message in messages:
@@ -124,20 +150,31 @@ class Confirmer:
         try:
             producer.produce(topic.name, value=encode(message), key=topic.key(message).encode(), on_delivery=told)
         except BufferError:
+            self._count(topic.name, failed=1)
             handover.tell(f"{topic.name}: too much waits for Kafka")
         except KafkaException as why:
             told(why.args[0], None)
 
     def _failure(self, topic: str, error: KafkaError | None) -> str | None:
         if error is None:
-            self.delivered += 1
+            self._count(topic, delivered=1)
             return None
         if error.code() in self._refused:
-            self.refused += 1
+            self._count(topic, refused=1)
             self._log.error("%s: Kafka refuses a message: %s", topic, error.str())
             return None
+        self._count(topic, failed=1)
         self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
         return f"{topic}: {error.str()}"
+
+    def _count(self, topic: str, offered: int = 0, delivered: int = 0, refused: int = 0, failed: int = 0) -> None:
+        """From the loop and from the polling thread."""
+        with self._counting:
+            sums = self._topics.setdefault(topic, HandedOver())
+            sums.offered += offered
+            sums.delivered += delivered
+            sums.refused += refused
+            sums.failed += failed
 
     def _poll(self) -> None:
         while not self._closed.is_set():

@@ -15,7 +15,7 @@ from collectors.contract.beat import Beat, Rejected
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic, encode
 from collectors.contract.topics import COLLECTOR_BEATS, REJECTED
-from collectors.outlet_confirm import Confirmer, Messages
+from collectors.outlet_confirm import Confirmer, HandedOver, Messages
 from collectors.outlet_lane import Lane, LaneLimits, Outcome, Send
 from collectors.outlet_log import limited_logger
 from collectors.outlet_reject import Bad, RejectLimit
@@ -86,7 +86,7 @@ class KafkaOutlet:
     @property
     def lost(self) -> int:
         """Messages that will never arrive, since the process started."""
-        return sum(lane.lost for lane in self._all())
+        return sum(lane.lost for lane in self._all()) + self._confirmer.refused
 
     @property
     def spooled(self) -> int:
@@ -100,6 +100,10 @@ class KafkaOutlet:
             for topic, lane in [*self._inherited, *self.lanes.items()]:
                 out.setdefault(topic, []).append(lane)
             return out
+
+    def confirmed(self) -> dict[str, HandedOver]:
+        """What became of messages whose sender waited for Kafka, by topic."""
+        return self._confirmer.by_topic()
 
     def publish(self, topic: Topic[Any], message: Message) -> None:
         """Hand over one message; from any thread."""

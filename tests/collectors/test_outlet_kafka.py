@@ -1,5 +1,6 @@
 """The outlet to Kafka, with a client by hand in Kafka's place."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from collectors.contract.beat import Beat, Rejected
+from collectors.contract.gpu import GpuScrape
 from collectors.contract.kernel import KernelEvent
-from collectors.contract.topics import COLLECTOR_BEATS, KERNEL_EVENTS, REJECTED
+from collectors.contract.topics import COLLECTOR_BEATS, GPU_SCRAPES, KERNEL_EVENTS, REJECTED
 from collectors.metrics import MetricsServer, OutletMetrics, listen
 from collectors.outlet_kafka import KafkaOutlet
 from collectors.reasons import MOST, OTHER, Reasons
@@ -168,6 +170,7 @@ def test_metrics_show_what_the_outlet_counts(tmp_path: Path) -> None:
                 "messages_total": messages,
                 "delivered_total": messages,
                 "refused_total": 0,
+                "failed_total": 0,
                 "lost_total": 0,
                 "spooled": 0,
                 "spooled_bytes": 0,
@@ -175,6 +178,47 @@ def test_metrics_show_what_the_outlet_counts(tmp_path: Path) -> None:
         },
     }
     assert found == wanted
+
+
+def test_metrics_show_what_became_of_messages_whose_sender_waited(tmp_path: Path) -> None:
+    confirmed = Client()
+    bench = Bench(tmp_path, Client(), confirmed)
+    bench.outlet.publish(KERNEL_EVENTS, event(0))
+
+    async def hand_over() -> list[bool]:
+        told = []
+        for error in (None, KafkaError(KafkaError._MSG_TIMED_OUT), KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)):
+            confirmed.error = error
+            told.append(
+                await bench.outlet.deliver(
+                    [(KERNEL_EVENTS, event(1)), (GPU_SCRAPES, GpuScrape(node="n", ts_us=1, gpus=[]))]
+                )
+            )
+        return told
+
+    assert asyncio.run(hand_over()) == [True, False, True]
+    bench.ticks(1)
+    found = {
+        (sample.name.removeprefix("lockstep_collect_"), sample.labels["topic"]): sample.value
+        for family in OutletMetrics(bench.outlet).collect()
+        for sample in family.samples
+        if "topic" in sample.labels
+    }
+    wanted = {
+        "messages_total": (4, 3),
+        "delivered_total": (2, 1),
+        "refused_total": (1, 1),
+        "failed_total": (1, 1),
+        "lost_total": (1, 1),
+        "spooled": (0, 0),
+        "spooled_bytes": (0, 0),
+    }
+    topics = (KERNEL_EVENTS.name, GPU_SCRAPES.name)
+    assert found == {
+        (name, topic): n for name, counts in wanted.items() for topic, n in zip(topics, counts, strict=True)
+    }
+    assert bench.outlet.lost == 2
+    bench.outlet.close()
 
 
 def test_a_target_that_fell_silent_is_counted_no_more() -> None:
