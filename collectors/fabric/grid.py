@@ -1,13 +1,16 @@
 """The cells of one device: rows of ports, columns of counters, cut into a `PortScrape` when a round is in."""
 
 import re
-from collections.abc import Callable
+from collections import Counter as Count
+from collections.abc import Callable, Iterator, Sequence
 
 from collectors.contract.fabric import CounterForm, Port, PortScrape
-from collectors.fabric.reading import Raw, Reader, Unreadable, Value, gbps, reader
+from collectors.fabric.block import Block
+from collectors.fabric.cell import Cell, Stamp
+from collectors.fabric.column import FOREVER, Column
+from collectors.fabric.reading import Raw, Unreadable, Value, gbps, reader
 from collectors.fabric.series import DEVICE_ROW, PART_PREFIXES, Series, Site
 
-FOREVER = -1
 MOST_ERRORS = 100
 """That one scrape tells."""
 UP = 1
@@ -15,18 +18,6 @@ UP = 1
 
 _MARKERS = {"device_boot_time": "boot", "port_counters_last_clear": "clear"}
 """What the epoch is made of, where a device tells it."""
-
-
-class Cell:
-    """One value with its stamp: device time in nanoseconds, and the round in which it came."""
-
-    __slots__ = ("reader", "series", "stamp", "value")
-
-    def __init__(self, series: Series, read: Reader) -> None:
-        self.value: Value = None
-        self.stamp: tuple[int, int] = (0, 0)
-        self.series = series
-        self.reader = read
 
 
 class _Facts:
@@ -44,16 +35,6 @@ class _Facts:
             None if self.speed is None else self.speed.value,
             None if self.state is None else self.state.value,
         )
-
-
-class _Column:
-    """Cells parallel to the rows; None where a row never had the value."""
-
-    __slots__ = ("cells", "life")
-
-    def __init__(self, rows: int, life: int) -> None:
-        self.cells: list[Cell | None] = [None] * rows
-        self.life = life
 
 
 class Grid:
@@ -77,9 +58,12 @@ class Grid:
         self._told: list[tuple[Value, Value]] = []
         self._ports: list[Port] = []
         self._breaks: dict[str, str] = {}
-        self._columns: dict[str, _Column] = {}
-        self._named: dict[str, _Column] = {}
+        self._columns: dict[str, Column] = {}
+        self._named: dict[str, Column] = {}
         self._forms: dict[str, CounterForm] = {}
+        self._blocks: list[Block] = []
+        self._standing: list[Block] = []
+        self._planned = True
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -109,6 +93,32 @@ class Grid:
             self.complain(cell.series.column, f"{cell.series.row}: {why}")
         cell.stamp = stamp
 
+    def hold(self, block: Block) -> None:
+        """Cut columns from a block, as far as they come in it whole, from the next scrape on."""
+        self._blocks.append(block)
+        self._planned = False
+
+    def let_go(self, block: Block) -> None:
+        """It comes no more."""
+        self.settle()
+        self._blocks.remove(block)
+        block.used, self._planned = False, False
+
+    def take(self, block: Block, values: Sequence[Value], stamp: Stamp) -> None:
+        """All values of a block came, with a None at their end. They are newer than what its cells hold."""
+        block.values, block.stamp = values, stamp
+        if not block.used:
+            block.settle()
+        elif not block.stands:
+            block.stands = True
+            self._standing.append(block)
+
+    def settle(self) -> None:
+        """Every value into its cell: before one is put by itself, or looked at by its stamp."""
+        for block in self._standing:
+            block.settle()
+        self._standing.clear()
+
     def drop(self, gone: Callable[[Series], bool]) -> int:
         """Forget what the device deleted; a row with nothing left goes too. Returns the number of cells."""
         dead = [series for series in self._cells if gone(series)]
@@ -121,15 +131,19 @@ class Grid:
         """All rows as they stand, and on to the next round."""
         if self._dirty:
             self._lay_out()
+        if not self._planned:
+            self._plan()
+        for block in self._standing:
+            block.fill_rest()
         scrape = PortScrape(
             cluster=cluster,
             device=device,
             ts_us=ts_us,
             epoch=self._epoch(),
             ports=self._present_ports(),
-            columns={name: self._numbers(column) for name, column in self._columns.items()},
+            columns={name: column.values(self.round) for name, column in self._columns.items()},  # type: ignore[misc]
             forms=self._forms,
-            named={name: self._values(column) for name, column in self._named.items()},
+            named={name: column.values(self.round) for name, column in self._named.items()},
             baseline=baseline,
             errors=self.errors,
             port_epochs=self._port_epochs(),
@@ -179,20 +193,6 @@ class Grid:
             lossless=None if self._site.lossless is None else list(self._site.lossless),
         )
 
-    def _numbers(self, column: _Column) -> list[int | float | None]:
-        oldest = self._oldest(column)
-        return [
-            cell.value if cell is not None and cell.stamp[1] >= oldest else None  # type: ignore[misc]
-            for cell in column.cells
-        ]
-
-    def _values(self, column: _Column) -> list[Value]:
-        oldest = self._oldest(column)
-        return [cell.value if cell is not None and cell.stamp[1] >= oldest else None for cell in column.cells]
-
-    def _oldest(self, column: _Column) -> int:
-        return 0 if column.life == FOREVER else self.round - column.life
-
     def _lay_out(self) -> None:
         """Rows in natural order; of twins the best-ranked one holds the column, the others are `named`."""
         self._columns, self._named, self._forms, self._markers = {}, {}, {}, {}
@@ -220,7 +220,33 @@ class Grid:
             elif canonical == "port_oper_state":
                 facts[row].state = cell
         self._rows, self._facts, self._told = names, facts, []
-        self._dirty = False
+        self._dirty = self._planned = False
+
+    def _plan(self) -> None:
+        """Which columns are cut from which block. A cell of two blocks holds what came last, whichever that is."""
+        self.settle()
+        owners = Count(cell for block in self._blocks for cell in (*block.cells, *block.beside))
+        places = {
+            cell: (block, place)
+            for block in self._blocks
+            if all(owners[cell] == 1 for cell in block.cells)
+            for cell, place in zip(block.cells, block.places, strict=True)
+        }
+        columns = (*self._columns.values(), *self._named.values())
+        cut = {cell for column in columns for cell in column.plan(places)} - set(self._looked_at())
+        for block in self._blocks:
+            block.plan(cut)
+        self._planned = True
+
+    def _looked_at(self) -> Iterator[Cell | None]:
+        """Cells that say something beside their column."""
+        for facts in self._facts:
+            yield facts.speed
+            yield facts.state
+        for cells in self._markers.values():
+            yield from cells
+        if (breaks := self._columns.get("port_discontinuity_time")) is not None:
+            yield from breaks.cells
 
     def _kept(self, series: Series) -> bool:
         """Boot time is in the epoch, and needs no row of its own."""
@@ -230,14 +256,14 @@ class Grid:
             return False
         return self._keep_ignored or not series.counter.ignored
 
-    def _column(self, place: dict[str, _Column], name: str, series: Series, rows: int) -> _Column:
+    def _column(self, place: dict[str, Column], name: str, series: Series, rows: int) -> Column:
         if (column := place.get(name)) is None:
             sent = series.every.sent_us
             if sent is None or not self._interval_us:
                 life = FOREVER
             else:
                 life = 3 * max(1, -(-sent // self._interval_us))
-            column = place[name] = _Column(rows, life)
+            column = place[name] = Column(rows, life)
         return column
 
     def _note_form(self, series: Series) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from collectors.fabric.grid import Cell, Grid
+from collectors.fabric.cell import Cell
+from collectors.fabric.grid import Grid
 from collectors.fabric.series import Series
 from collectors.gnmi.mapping import Mapping, covers
 from collectors.gnmi.neighbours import SONIC_TABLE, Neighbours

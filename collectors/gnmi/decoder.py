@@ -7,7 +7,8 @@ what is new or not an unsigned integer is taken apart.
 from typing import Any
 
 from collectors.contract.fabric import Link, PortScrape
-from collectors.fabric.grid import Cell, Grid
+from collectors.fabric.cell import Cell
+from collectors.fabric.grid import Grid
 from collectors.fabric.reading import Raw
 from collectors.fabric.series import Site
 from collectors.gnmi import wire
@@ -136,6 +137,8 @@ class Decoder:
         if cells is None:
             cells = self._cells[prefix] = {}
             self._count_entry()
+        if cells:
+            self._grid.settle()
         scrape = None
         if self._is_new_round(cells, prefix, updates[0].path, ts):
             scrape = self.cut(received_us)
@@ -181,17 +184,17 @@ class Decoder:
         if json_object is None:
             return False
         value = update.val
-        leaves = json_object.take(value.json_ietf_val or value.json_val, stamp, self._put)
-        if leaves is None:
+        layout = json_object.take(value.json_ietf_val or value.json_val, stamp, self._grid, self._put)
+        if layout is None:
             return False
-        json_object.container.stamp = stamp
-        self.samples += leaves - 1
+        self.samples += layout.leaves - 1
         return True
 
     def _other(
         self, cells: dict[bytes, Cell], prefix: bytes, update: Any, cell: Cell | None, stamp: tuple[int, int]
     ) -> None:
         """A value that is new here, or no unsigned integer."""
+        self._grid.settle()
         try:
             raw = plain(update.val)
             if raw is None and update.value.value:
@@ -217,7 +220,7 @@ class Decoder:
             self._tree.walk(container, raw, stamp)
             self.samples += self._tree.leaves - 1
             if isinstance(raw, dict):
-                json_object.learn(raw, self._layouts)
+                json_object.learn(raw, self._grid, self._layouts)
             return
         if cell is None:
             cell = cells[update.path] = self._catalog.cell(self._path(prefix, update.path))
@@ -245,11 +248,15 @@ class Decoder:
         for cells in self._cells.values():
             cells.clear()
         self._cells.clear()
+        for json_object in self._objects.values():
+            if json_object.layout is not None:
+                self._grid.let_go(json_object.layout.block)
         self._objects.clear()
         self._entries = self._tree.entries = 0
 
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:
         """A deleted node's values are gone, not zero."""
+        self._grid.settle()
         for raw in paths:
             self._catalog.delete(self._path(prefix, raw), ts)
         self._forget_bytes()

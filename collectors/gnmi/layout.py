@@ -5,16 +5,18 @@ integer. Whatever is not exactly so - a key more or less, a number that is none 
 is refused before a cell is touched, and is read the slow way.
 """
 
-from collections.abc import Callable, Iterator
-from operator import itemgetter
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import astuple
 
-from collectors.fabric.grid import Cell
+from collectors.fabric.block import Block
+from collectors.fabric.cell import Cell, Stamp
+from collectors.fabric.grid import Grid
 from collectors.fabric.reading import Raw, number
-from collectors.gnmi.tree import Container, Stamp
+from collectors.gnmi.tree import Container
 
 MOST_KEYS = 4096
 """Of one object: keys that come in another order are searched for."""
@@ -34,56 +36,80 @@ class _Unlike(Exception):
 
 
 class _Node:
-    """Where the values of one object go, by their places in it."""
+    """How one object's values are laid in a row: depth first, in the order of its keys."""
 
-    __slots__ = ("cells", "inner", "odd", "pick")
+    __slots__ = ("depth", "inner", "leaves")
 
     def __init__(self) -> None:
-        self.cells: list[Cell] = []
-        """Of whole numbers."""
-        self.pick: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
-        """The whole numbers among the values. None: all are."""
-        self.odd: list[tuple[int, Cell]] = []
         self.inner: list[tuple[int, _Node]] = []
+        """The objects in it, by their places."""
+        self.leaves = 0
+        self.depth = 0
+        """Objects in objects, if all leaves lie equally deep; else -1."""
 
-    def fill(self, held: msgspec.Struct, stamp: Stamp, put: Put) -> None:
-        """Put one object's values into their cells."""
-        values = astuple(held)
-        for cell, value in zip(self.cells, values if self.pick is None else self.pick(values), strict=True):
-            cell.value = value
-            cell.stamp = stamp
-        for at, cell in self.odd:
-            put(cell, values[at], stamp)
-        for at, node in self.inner:
-            node.fill(values[at], stamp, put)
+    def close(self, keys: int) -> None:
+        """After its last key."""
+        depths = {node.depth for _, node in self.inner}
+        if len(self.inner) < keys:
+            depths.add(-1 if self.inner else -2)
+        deepest = depths.pop() if len(depths) == 1 else -1
+        self.depth = {-2: 0, -1: -1}.get(deepest, deepest + 1)
 
-    def all_cells(self) -> Iterator[Cell]:
-        """Here and below."""
-        yield from self.cells
-        for _, cell in self.odd:
-            yield cell
-        for _, node in self.inner:
-            yield from node.all_cells()
+    def row(self, held: msgspec.Struct) -> list[Any]:
+        """All leaves."""
+        values: Iterable[Any] = astuple(held)
+        if self.depth >= 0:
+            for _ in range(self.depth):
+                values = chain.from_iterable(map(astuple, values))
+            return list(values)
+        row = list(values)
+        for at, node in reversed(self.inner):
+            row[at : at + 1] = node.row(row[at])
+        return row
 
 
 class Layout:
     """The way from the bytes of one object to its cells."""
 
-    __slots__ = ("_decode", "_node", "leaves")
+    __slots__ = ("_decode", "_node", "_odd", "block", "leaves")
 
-    def __init__(self, decode: Callable[[bytes], msgspec.Struct], node: _Node, leaves: int) -> None:
+    def __init__(
+        self, decode: Callable[[bytes], msgspec.Struct], node: _Node, block: Block, odd: list[tuple[int, Cell]]
+    ) -> None:
         self._decode = decode
         self._node = node
-        self.leaves = leaves
+        self._odd = odd
+        """What is read one by one: text, states, and numbers that were not always whole."""
+        self.block = block
+        self.leaves = node.leaves
 
-    def take(self, raw: bytes, stamp: Stamp, put: Put) -> bool:
+    def take(self, raw: bytes, stamp: Stamp, grid: Grid, put: Put) -> bool:
         """Whether the object was as expected. If not, nothing was changed."""
         try:
             held = self._decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
-        self._node.fill(held, stamp, put)
+        row = self._node.row(held)
+        for place, cell in self._odd:
+            put(cell, row[place], stamp)
+        row.append(None)
+        grid.take(self.block, row, stamp)
         return True
+
+
+class _Places:
+    """Where each leaf of an object stands in its row."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.whole: dict[Cell, int] = {}
+        self.odd: dict[Cell, int] = {}
+
+    def add(self, cell: Cell, *, whole: bool) -> None:
+        """The next leaf's. Raises `_Unlike` for a cell's second key: the last one counts, which a row cannot tell."""
+        if cell in self.whole or cell in self.odd:
+            raise _Unlike
+        (self.whole if whole else self.odd)[cell] = self.count
 
 
 class Layouts:
@@ -99,45 +125,42 @@ class Layouts:
         if len(self._types) > MOST_SHAPES:
             self._types.clear()
             self._decoders.clear()
+        places = _Places()
         try:
-            node, type_, leaves = self._node(container, raw)
+            node, type_ = self._node(container, raw, places)
         except _Unlike:
             return None
-        cells = list(node.all_cells())
-        if len(set(cells)) < len(cells):
-            return None  # of two keys for one cell the last one counts, which only the object's own order tells
         decode = self._decoders.get(type_)
         if decode is None:
             decode = self._decoders[type_] = msgspec.json.Decoder(type_, strict=False).decode
-        return Layout(decode, node, leaves)
+        block = Block(list(places.whole), list(places.whole.values()), list(places.odd))
+        return Layout(decode, node, block, [(place, cell) for cell, place in places.odd.items()])
 
-    def _node(self, container: Container, raw: dict[str, Any]) -> tuple[_Node, type[msgspec.Struct], int]:
+    def _node(self, container: Container, raw: dict[str, Any], places: _Places) -> tuple[_Node, type[msgspec.Struct]]:
         if len(raw) > self._most_keys:
             raise _Unlike
-        node, signature, leaves, places = _Node(), [], 0, []
+        node, signature = _Node(), []
         kind: Any
         for at, (key, value) in enumerate(raw.items()):
             child = container.children.get(key)
             if isinstance(child, Container):
                 if not isinstance(value, dict):
                     raise _Unlike
-                inner, kind, below = self._node(child, value)
+                inner, kind = self._node(child, value, places)
                 node.inner.append((at, inner))
-                leaves += below
+                node.leaves += inner.leaves
             else:
-                kind = Any
-                leaves += 1
-                if child is not None and key not in container.odd and _is_whole(child, value):
-                    kind = _Whole
-                    node.cells.append(child)
-                    places.append(at)
-                elif child is not None:
+                whole = child is not None and key not in container.odd and _is_whole(child, value)
+                kind = _Whole if whole else Any
+                if child is not None:
+                    places.add(child, whole=whole)
+                if not whole:
                     container.odd.add(key)
-                    node.odd.append((at, child))
+                places.count += 1
+                node.leaves += 1
             signature.append((key, kind))
-        if len(places) < len(raw):
-            node.pick = _picking(places)
-        return node, self._type(tuple(signature)), leaves
+        node.close(len(raw))
+        return node, self._type(tuple(signature))
 
     def _type(self, signature: Signature) -> type[msgspec.Struct]:
         made = self._types.get(signature)
@@ -158,45 +181,42 @@ class Layouts:
 class JsonObject:
     """One object of the device as it comes again and again, with its layout while it keeps to one."""
 
-    __slots__ = ("_layout", "_served", "_wait", "_waits", "container")
+    __slots__ = ("_served", "_wait", "_waits", "container", "layout")
 
     def __init__(self, container: Container) -> None:
         self.container = container
-        self._layout: Layout | None = None
+        self.layout: Layout | None = None
         self._served = 0
         self._wait = self._waits = 1
 
-    def take(self, raw: bytes, stamp: Stamp, put: Put) -> int | None:
-        """The number of values that were put into their cells. None: nothing was done, read it the slow way."""
-        layout = self._layout
+    def take(self, raw: bytes, stamp: Stamp, grid: Grid, put: Put) -> Layout | None:
+        """The layout by which its values are in their cells. None: nothing was done, read it the slow way."""
+        layout = self.layout
         if layout is None:
             return None
-        if layout.take(raw, stamp, put):
+        if layout.take(raw, stamp, grid, put):
             self._served += 1
-            return layout.leaves
-        self._layout = None
+            self.container.stamp = stamp
+            return layout
+        grid.let_go(layout.block)
+        self.layout = None
         # One that did not last is not worth making again soon.
         self._wait = self._waits = 0 if self._served >= PAID_OFF else min(2 * self._waits + 1, LONGEST_WAIT)
         return None
 
-    def learn(self, raw: dict[str, Any], layouts: Layouts) -> None:
+    def learn(self, raw: dict[str, Any], grid: Grid, layouts: Layouts) -> None:
         """After the slow way: the object as it was walked."""
         if self._wait > 0:
             self._wait -= 1
             return
-        self._layout, self._served = layouts.layout(self.container, raw), 0
-        if self._layout is None:
+        self.layout, self._served = layouts.layout(self.container, raw), 0
+        if self.layout is None:
             self._wait = LONGEST_WAIT
+        else:
+            grid.hold(self.layout.block)
 
 
 def _is_whole(cell: Cell, raw: Raw) -> bool:
     if cell.reader is not number or isinstance(raw, bool) or not isinstance(cell.value, int):
         return False
     return isinstance(raw, int | str) and -(2**63) <= cell.value < 2**63
-
-
-def _picking(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    if len(places) > 1:
-        return itemgetter(*places)
-    at = places[0] if places else 0
-    return itemgetter(slice(at, at + len(places)))

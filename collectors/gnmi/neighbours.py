@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from collectors.contract.fabric import Link
 from collectors.fabric.cables import Cables, Heard
-from collectors.fabric.grid import Cell
+from collectors.fabric.cell import Cell
 from collectors.fabric.reading import text
 from collectors.fabric.series import Series
 from collectors.gnmi.path import Elem, GnmiPath

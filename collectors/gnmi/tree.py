@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from collectors.fabric.grid import Cell
+from collectors.fabric.cell import Cell
 from collectors.fabric.reading import Raw, number
 from collectors.gnmi.path import GnmiPath, elem
 

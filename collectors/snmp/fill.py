@@ -6,7 +6,7 @@ Whatever looks different in any byte is left to `read_varbind`, which believes n
 
 from collections.abc import Callable, Mapping
 
-from collectors.fabric.grid import Cell
+from collectors.fabric.cell import Cell
 from collectors.snmp.ber import BerError
 from collectors.snmp.value import BITS, Varbind, read_varbind
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from collectors.fabric.cables import Heard
-from collectors.fabric.grid import Cell, Grid
+from collectors.fabric.cell import Cell
+from collectors.fabric.grid import Grid
 from collectors.fabric.series import Every, Series, Site
 from collectors.snmp import neighbours, oid
 from collectors.snmp.mib import ALIAS, IF_NAME, IF_TABLE, PHYSICAL, SENSOR

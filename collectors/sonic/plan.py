@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from collectors.fabric.cables import Heard
-from collectors.fabric.grid import Cell, Grid
+from collectors.fabric.cell import Cell
+from collectors.fabric.grid import Grid
 from collectors.fabric.reading import number
 from collectors.fabric.series import Every
 from collectors.sonic.database import DatabaseError, pack

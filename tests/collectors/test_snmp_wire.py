@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.fabric.grid import Cell
+from collectors.fabric.cell import Cell
 from collectors.fabric.reading import number as as_number
 from collectors.fabric.series import Series
 from collectors.snmp import oid
