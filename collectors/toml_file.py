@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from collectors.source import SourceError
+from collectors.whole_file import read_whole
+
+MOST_BYTES = 64 << 20
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Raises `SourceError` naming the file and, for what is no TOML, the place."""
     try:
-        return tomllib.loads(path.read_text())
-    except OSError as why:
-        raise SourceError(f"{path}: {why.strerror}") from why
+        return tomllib.loads(read_whole(path, MOST_BYTES)[0].decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as why:
         raise SourceError(f"{path}: not TOML: {why}") from why
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from collectors.dcgm.http import Url, read_url
 from collectors.source import SourceError
+from collectors.whole_file import read_whole
 
+MOST_BYTES = 64 << 20
 PORT = 9400
 """Where dcgm-exporter listens."""
 
@@ -50,9 +52,11 @@ def read_target(text: str, node: str | None = None, *, https: bool = False) -> T
 def read_targets_file(path: Path, *, https: bool = False) -> list[Target]:
     """The targets of a file, as in `targets_of`. Raises `SourceError`."""
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as why:
-        raise SourceError(f"--targets {path}: {getattr(why, 'strerror', None) or why}") from why
+        text = read_whole(path, MOST_BYTES)[0].decode()
+    except SourceError as why:
+        raise SourceError(f"--targets {why}") from why
+    except UnicodeDecodeError as why:
+        raise SourceError(f"--targets {path}: {why}") from why
     return targets_of(text, path, https=https)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from collectors.snmp import source as snmp
+from collectors.steps import listener as steps_listener
 from collectors.steps import source as steps
 from tests.collectors.bad_targets import options, serving
 from tests.collectors.list_outlet import ListOutlet
@@ -81,6 +82,20 @@ def test_answers_that_come_a_hundred_times_are_taken_once(tmp_path: Path) -> Non
 
     asyncio.run(story())
     assert [beat.error for beat in outlet.beats if not beat.ok] == []
+
+
+def test_datagrams_that_wait_are_bounded_in_bytes_and_what_is_dropped_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps_listener, "WAITING_BYTES", 1000)
+    here = steps_listener.Listener(tmp_path / "s", 0o600, "n", lambda: None)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.connect(str(tmp_path / "s"))
+        for _ in range(30):
+            sender.send(b"x" * 100)
+    here.close()
+    taken, _, overflown = here.take()
+    assert (len(taken), overflown) == (10, 20)
 
 
 def test_a_trainer_that_floods_the_socket_with_garbage_hides_no_other(tmp_path: Path) -> None:
