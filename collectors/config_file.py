@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from collectors.source import SourceError
 from collectors.sources import SOURCES, SourceParser
+from collectors.twins import tell_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,15 @@ def read_config(path: Path) -> list[Configured]:
     for name, found in document.items():
         if name not in SOURCES:
             raise SourceError(f"{path}: [{name}]: no such source; there are {', '.join(SOURCES)}")
+        parsed: list[argparse.Namespace] = []
         tables = found if isinstance(found, list) else [found]
         for number, table in enumerate(tables, start=1):
             where = f"{path}: [{name}]" if len(tables) == 1 else f"{path}: [[{name}]] number {number}"
             if not isinstance(table, dict):
                 raise SourceError(f"{path}: {name}: write a table [{name}] with the options as keys")
-            out.append(Configured(name, _parse(name, table, where)))
+            parsed.append(_parse(name, table, where))
+        tell_apart(f"{path}: [[{name}]]", parsed)
+        out += (Configured(name, args) for args in parsed)
     return out
 
 

@@ -42,7 +42,7 @@ def serve(wanted: list[Configured], metrics_listen: str | None) -> int:
     if metrics is not None:
         log.info("%s to %s; own metrics on http://%s:%d/metrics", name, client.bootstrap, *metrics.address)
     try:
-        asyncio.run(_run(Keeper(wanted, outlet, name, kafka.cluster), outlet))
+        asyncio.run(_run(Keeper(wanted, outlet, folder.path.name, kafka.cluster), outlet))
     finally:
         if metrics is not None:
             metrics.close()

@@ -49,3 +49,8 @@ def collector_settings() -> CollectorSettings:
 def this_node(named: str | None = None) -> str:
     """The option `--node`, else `LOCKSTEP_NODE`, else the host name."""
     return named or collector_settings().node or socket.gethostname()
+
+
+def collector_name(source: str, instance: str | None = None) -> str:
+    """What a process calls itself in its beats: `source@host`, or `source@host:instance`."""
+    return f"{source}@{socket.gethostname()}" + (f":{instance}" if instance else "")

@@ -48,6 +48,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def _instance(text: str) -> str:
+    """It names a folder of the spool too."""
+    if not text or text != text.strip() or not text.isprintable() or "/" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be a name: write one word without a slash")
+    return text
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Options that every source has. A source may declare one of them again with its own meaning."""
     parser.add_argument(
@@ -58,7 +65,12 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="time between two sweeps (default %(default)g)",
     )
     parser.add_argument("--node", help="name of the node where the source does not say it (default: this host)")
-    parser.add_argument("--instance", help="a name for this process where several of one source run on a host")
+    parser.add_argument(
+        "--instance",
+        type=_instance,
+        metavar="NAME",
+        help="a name for this one where several of one source run on a host",
+    )
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,5 @@
 """Lines in, events and beats out."""
 
-import socket
 import time
 from collections.abc import Callable
 
@@ -11,18 +10,22 @@ from collectors.defect import defect
 from collectors.kernel.fact import UnreadableLine
 from collectors.kernel.kmsg import KmsgGap, KmsgRecord
 from collectors.kernel.log import KernelLog
+from collectors.settings import collector_name
 from collectors.source import Outlet
 
 
 class Intake:
     """Publishes the events of one log and counts for its beat. `target` names the log."""
 
-    def __init__(self, log: KernelLog, outlet: Outlet, target: str, cluster: str, node: str) -> None:
+    def __init__(
+        self, log: KernelLog, outlet: Outlet, target: str, cluster: str, node: str, instance: str | None = None
+    ) -> None:
         self._log = log
         self._outlet = outlet
         self._target = target
         self._cluster = cluster
         self._node = node
+        self._collector = collector_name("kernel", instance)
         self.events = 0
         self._beaten = 0
         self._lines = 0
@@ -67,7 +70,7 @@ class Intake:
             Beat(
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"kernel@{socket.gethostname()}",
+                collector=self._collector,
                 source="kernel",
                 target=self._target,
                 subject=self._node,

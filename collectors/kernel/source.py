@@ -125,7 +125,7 @@ def _intake(args: argparse.Namespace, outlet: Outlet, target: str) -> "Intake":
         gpu_uuid=gpu_uuid,
         zone=args.zone,
     )
-    return Intake(log, outlet, target, cluster, node)
+    return Intake(log, outlet, target, cluster, node, getattr(args, "instance", None))
 
 
 def now_us() -> int:

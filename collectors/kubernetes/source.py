@@ -57,7 +57,8 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     if args.file:
         raise SourceError("--file is read with --once; without it the API server is asked")
     target = str(args.kubeconfig or "cluster") + (f" {args.selector}" if args.selector else "")
-    await Serving("kubernetes", target, outlet, args.interval).run(pods_of(args.kubeconfig, args.selector))
+    serving = Serving("kubernetes", target, outlet, args.interval, getattr(args, "instance", None))
+    await serving.run(pods_of(args.kubeconfig, args.selector))
 
 
 def _listings(args: argparse.Namespace) -> "Iterator[tuple[str, Listing]]":

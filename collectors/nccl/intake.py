@@ -1,6 +1,5 @@
 """Records in, windows and beats out."""
 
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from collectors.nccl.folder import BadLine
 from collectors.nccl.prom import Page, page_windows
 from collectors.nccl.record import Lost, Record
 from collectors.nccl.window import windows
+from collectors.settings import collector_name
 from collectors.source import Outlet
 
 HELD = 64_000
@@ -20,7 +20,17 @@ HELD = 64_000
 class Intake:
     """Publishes the windows of one job's folder and counts for its beat."""
 
-    def __init__(self, outlet: Outlet, cluster: str, job: str, node: str | None, this_node: str, target: Path) -> None:
+    def __init__(
+        self,
+        outlet: Outlet,
+        cluster: str,
+        job: str,
+        node: str | None,
+        this_node: str,
+        target: Path,
+        instance: str | None = None,
+    ) -> None:
+        self._collector = collector_name("nccl-inspector", instance or job)
         self.job = job
         self._outlet = outlet
         self._cluster = cluster
@@ -63,7 +73,7 @@ class Intake:
             Beat(
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"nccl-inspector@{socket.gethostname()}:{self.job}",
+                collector=self._collector,
                 source="nccl-inspector",
                 target=self._target,
                 ok=trouble is None,

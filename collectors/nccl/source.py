@@ -91,4 +91,5 @@ def _intake(args: argparse.Namespace, outlet: Outlet) -> "Intake":
     job = args.job or (named[1] if named else None)
     if job is None:
         raise SourceError(f"--dir {args.dir}: its name does not say which job it is of; give --job")
-    return Intake(outlet, kafka_settings().cluster, job, args.node, this_node(args.node), args.dir)
+    cluster, instance = kafka_settings().cluster, getattr(args, "instance", None)
+    return Intake(outlet, cluster, job, args.node, this_node(args.node), args.dir, instance)

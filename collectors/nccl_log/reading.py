@@ -1,6 +1,5 @@
 """The logs of one job, and what they have said."""
 
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.topics import JOB_PLACEMENTS, NCCL_WINDOWS
 from collectors.nccl_log.line import NEEDLE, read_line
 from collectors.nccl_log.membership import Membership
+from collectors.settings import collector_name
 from collectors.source import Outlet, SourceError
 from collectors.tail import Tail
 
@@ -16,7 +16,16 @@ from collectors.tail import Tail
 class Reading:
     """The files of one job, and what they have said."""
 
-    def __init__(self, files: Sequence[Path], folder: Path | None, job: str, cluster: str, outlet: Outlet) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path],
+        folder: Path | None,
+        job: str,
+        cluster: str,
+        outlet: Outlet,
+        instance: str | None = None,
+    ) -> None:
+        self._collector = collector_name("nccl-log", instance or job)
         self._files, self._dir, self._job, self._cluster = files, folder, job, cluster
         self._outlet = outlet
         self._tails: dict[Path, Tail] = {}
@@ -60,7 +69,7 @@ class Reading:
             Beat(
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"nccl-log@{socket.gethostname()}:{self._job}",
+                collector=self._collector,
                 source="nccl-log",
                 target=str(self._dir or self._files[0]),
                 subject=self._job,

@@ -104,4 +104,5 @@ def _reading(args: argparse.Namespace, outlet: Outlet) -> "Reading":
         raise SourceError("give --file F or --dir D: logs of a job with NCCL_DEBUG=INFO")
     if not args.job:
         raise SourceError("NCCL's log does not name the job; give --job")
-    return Reading(args.file, args.dir, args.job, kafka_settings().cluster, outlet)
+    instance = getattr(args, "instance", None)
+    return Reading(args.file, args.dir, args.job, kafka_settings().cluster, outlet, instance)

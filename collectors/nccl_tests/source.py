@@ -1,7 +1,6 @@
 """`lockstep collect nccl-tests`: results of nccl-tests, from what it printed or from its `-J` report."""
 
 import argparse
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,6 +52,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     from collectors.contract.beat import Beat
     from collectors.contract.kafka import kafka_settings
     from collectors.defect import defect
+    from collectors.settings import collector_name
 
     if not args.file:
         raise SourceError("give --file F: what a benchmark printed, or its -J report")
@@ -68,7 +68,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
             Beat(
                 cluster=kafka_settings().cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"nccl-tests@{socket.gethostname()}",
+                collector=collector_name("nccl-tests", getattr(args, "instance", None)),
                 source="nccl-tests",
                 target=str(path),
                 subject=args.job,

@@ -15,7 +15,7 @@ from collectors.cursor import CursorFile
 from collectors.defect import defect
 from collectors.placement.listing import Listing
 from collectors.placement.told import Jobs, ends_of_strangers, news
-from collectors.settings import collector_settings
+from collectors.settings import collector_name, collector_settings
 from collectors.source import Outlet, SourceError
 
 
@@ -39,7 +39,10 @@ def tell_once(listing: Listing, outlet: Outlet, name: str) -> int:
 class Serving:
     """One scheduler. What was told is kept on disk, so that a restart tells nothing twice and misses no end."""
 
-    def __init__(self, source: str, target: str, outlet: Outlet, interval_s: float) -> None:
+    def __init__(
+        self, source: str, target: str, outlet: Outlet, interval_s: float, instance: str | None = None
+    ) -> None:
+        self._collector = collector_name(source, instance)
         self._source, self._target, self._outlet, self._interval_s = source, target, outlet, interval_s
         self._cluster = kafka_settings().cluster
         name = hashlib.sha256(target.encode()).hexdigest()[:16]
@@ -77,7 +80,7 @@ class Serving:
             Beat(
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"{self._source}@{socket.gethostname()}",
+                collector=self._collector,
                 source=self._source,
                 target=self._target,
                 ok=error is None,

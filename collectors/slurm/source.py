@@ -65,7 +65,8 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
     if args.file:
         raise SourceError("--file is read with --once; without it Slurm itself is asked")
-    await Serving("slurm", args.ask, outlet, args.interval).run(lambda: _now(args))
+    serving = Serving("slurm", args.ask, outlet, args.interval, getattr(args, "instance", None))
+    await serving.run(lambda: _now(args))
 
 
 def _now(args: argparse.Namespace) -> "Listing":

@@ -1,6 +1,5 @@
 """Datagrams in, reports, events and beats out."""
 
-import socket
 import time
 from collections.abc import Callable
 
@@ -8,6 +7,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
 from collectors.defect import defect
+from collectors.settings import collector_name
 from collectors.source import Outlet
 from collectors.steps.batch import StepBatch
 from collectors.steps.datagram import DatagramError, EventDatagram, HelloDatagram, StepDatagram, read_datagram
@@ -17,7 +17,16 @@ from collectors.steps.life import JobLife
 class Intake:
     """What one node's ranks sent. Steps of a flush go into one report a job; events keep their place among them."""
 
-    def __init__(self, cluster: str, node: str, target: str, outlet: Outlet, now_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        node: str,
+        target: str,
+        outlet: Outlet,
+        now_us: Callable[[], int],
+        instance: str | None = None,
+    ) -> None:
+        self._collector = collector_name("steps", instance)
         self._cluster = cluster
         self._node = node
         self._target = target
@@ -60,7 +69,7 @@ class Intake:
             Beat(
                 cluster=self._cluster,
                 ts_us=self._now_us(),
-                collector=f"steps@{socket.gethostname()}",
+                collector=self._collector,
                 source="steps",
                 target=self._target,
                 subject=self._node,

@@ -71,7 +71,8 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
 
     node = this_node(args.node)
     listener = Listener(args.socket, args.socket_mode, node, wake)
-    intake = Intake(kafka_settings().cluster, node, str(args.socket), outlet, lambda: time.time_ns() // 1000)
+    cluster, instance = kafka_settings().cluster, getattr(args, "instance", None)
+    intake = Intake(cluster, node, str(args.socket), outlet, lambda: time.time_ns() // 1000, instance)
     next_beat_s = time.monotonic() + BEAT_S
     try:
         while True:

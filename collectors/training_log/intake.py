@@ -1,6 +1,5 @@
 """Lines in, reports, events and beats out."""
 
-import socket
 import time
 from collections.abc import Iterable
 
@@ -8,6 +7,7 @@ from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent
 from collectors.contract.topics import JOB_EVENTS, JOB_STEPS
 from collectors.defect import defect
+from collectors.settings import collector_name
 from collectors.source import Outlet
 from collectors.steps.batch import StepBatch
 from collectors.training_log.log import TrainingLog
@@ -20,7 +20,10 @@ WINDOW_US = 10_000_000
 class Intake:
     """Publishes what one log says and counts for its beat. Events keep their place among the steps."""
 
-    def __init__(self, log: TrainingLog, outlet: Outlet, cluster: str, job: str, target: str) -> None:
+    def __init__(
+        self, log: TrainingLog, outlet: Outlet, cluster: str, job: str, target: str, instance: str | None = None
+    ) -> None:
+        self._collector = collector_name("training-log", instance or job)
         self.log = log
         self.job = job
         self._outlet = outlet
@@ -63,7 +66,7 @@ class Intake:
             Beat(
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
-                collector=f"training-log@{socket.gethostname()}:{self.job}",
+                collector=self._collector,
                 source="training-log",
                 target=self._target,
                 ok=trouble is None,

@@ -117,7 +117,7 @@ def _intake(
         walked=walked,
         kept=kept,
     )
-    return Intake(log, outlet, cluster, job, args.file)
+    return Intake(log, outlet, cluster, job, args.file, getattr(args, "instance", None))
 
 
 def _job(args: argparse.Namespace) -> str:
