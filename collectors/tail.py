@@ -53,6 +53,9 @@ class Tail:
             stat = self.path.stat()
         except FileNotFoundError:
             stat = None
+        if stat is not None and not modes.S_ISREG(stat.st_mode):
+            # To open a pipe that nobody writes to would take for ever.
+            raise OSError(0, "not a plain file, so it cannot be followed", str(self.path))
         at = self.position
         if self._known and stat is not None and (stat.st_ino, stat.st_size) == (at.inode, at.offset):
             return []
@@ -64,9 +67,6 @@ class Tail:
             self.position = Position()
         if stat is None:
             return []
-        if not modes.S_ISREG(stat.st_mode):
-            # To open a pipe that nobody writes to would take for ever.
-            raise OSError(0, "not a plain file, so it cannot be followed", str(self.path))
         with self.path.open("rb") as file:
             return self._next(file, to_end)
 

@@ -78,7 +78,7 @@ class _Pipe(io.RawIOBase):
         poll.register(self._descriptor, select.POLLIN)
         # A pipe without a writer is no pipe at its end: it has to be waited for, and `read` would not.
         if not poll.poll(self._wait_s * 1000):
-            raise OSError(0, f"a pipe to which nobody wrote within {self._wait_s:g} s")
+            raise OSError(0, "a pipe to which nobody writes" + (f", for {self._wait_s:g} s" if self._wait_s else ""))
         return os.readv(self._descriptor, [buffer])
 
     def close(self) -> None:
