@@ -70,6 +70,8 @@ class Stream:
         self._session: Session | None = None
         self._sides: dict[str, str] = {}
         self._heard = False
+        self._bytes = 0
+        """Of responses since the last beat."""
         self._last_message = self._last_cut = self._last_beat = self._round_began = clock()
         self._attempt = 0
 
@@ -161,6 +163,7 @@ class Stream:
         decoder = self._decoder
         if decoder is None:
             return
+        self._bytes += len(raw)
         now = self._clock()
         if not side:
             self._last_message, self._heard = now, True
@@ -213,6 +216,7 @@ class Stream:
 
     def _beat(self, ok: bool, seconds: float, samples: int, messages: int) -> None:
         self._last_beat = self._clock()
+        size, self._bytes = self._bytes, 0
         waited = self._last_beat - self._last_cut
         self._reporting.outlet.beat(
             Beat(
@@ -226,6 +230,7 @@ class Stream:
                 seconds=seconds,
                 messages=messages,
                 samples=samples,
+                bytes=size,
                 interval_s=self._reporting.interval_s,
                 error=None if ok else self.error or f"nothing came for {waited:.1f} s",
             )

@@ -54,6 +54,8 @@ class Agent:
         self.address = address
         self.most = self.varbinds = varbinds
         self.answered = 0
+        self.bytes = 0
+        """Of answers so far."""
         self.heard = False
         """It has answered a question, not only told who it is."""
         self.odd: dict[str, str] = {}
@@ -190,6 +192,7 @@ class Agent:
     async def _send(self, number: int, datagram: bytes) -> bytes:
         raw = await self._post.ask(self.address, number, datagram, timeout_s=self._timeout_s, tries=self._tries)
         self.answered += 1
+        self.bytes += len(raw)
         return raw
 
 

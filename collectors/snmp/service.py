@@ -57,12 +57,15 @@ class Service:
         """One sweep and its beat. Returns what was learned; None where the switch could not be found."""
         began_s = time.monotonic()
         error, samples, messages = None, 0, 0
+        agent = None if switch is None else switch.agent
+        before = 0 if agent is None else agent.bytes
         try:
             if switch is None:
                 switch = await open_switch(self._post, self._args, target, self._interval_s, self._gate)
             elif target.name in self._lost:
                 # Its name may stand for another address by now.
                 switch.agent.address = await _address(target)
+            agent = switch.agent
             async with asyncio.timeout(self._longest_s):
                 swept = await switch.sweep()
             self._outlet.publish(FABRIC_SCRAPES, swept.scrape)
@@ -77,13 +80,14 @@ class Service:
             error = defect(f"snmp:{target.address}", why)
             switch = None
         self._lost = self._lost - {target.name} if error is None else self._lost | {target.name}
-        self._beat(target, time.monotonic() - began_s, samples, messages, error)
+        size = 0 if agent is None else agent.bytes - before
+        self._beat(target, time.monotonic() - began_s, samples, messages, size, error)
         return switch
 
     def _reject(self, address: Address, raw: bytes, why: str) -> None:
         self._outlet.reject(f"snmp:{address[0]}:{address[1]}", raw, f"no SNMP message: {why}")
 
-    def _beat(self, target: Target, seconds: float, samples: int, messages: int, error: str | None) -> None:
+    def _beat(self, target: Target, seconds: float, samples: int, messages: int, size: int, error: str | None) -> None:
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -96,6 +100,7 @@ class Service:
                 seconds=seconds,
                 messages=messages,
                 samples=samples,
+                bytes=size,
                 interval_s=self._interval_s,
                 error=error,
             )

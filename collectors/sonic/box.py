@@ -78,6 +78,7 @@ class Box:
     async def sweep(self) -> int:
         """Read once; what goes wrong is in the beat. Returns the number of messages."""
         began, messages, samples, error = self._clock(), 0, 0, None
+        before = self._database.bytes
         try:
             messages, samples = await self._read()
         except DatabaseError as why:
@@ -99,6 +100,7 @@ class Box:
                 seconds=self._clock() - began,
                 messages=messages,
                 samples=samples,
+                bytes=self._database.bytes - before,
                 interval_s=self._reporting.interval_s,
                 error=error,
             )

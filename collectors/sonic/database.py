@@ -85,6 +85,8 @@ class Database:
         self._limit = limit
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._replies = Replies(limit)
+        self.bytes = 0
+        """Of answers so far."""
 
     async def connect(self, login: tuple[str, ...] = ()) -> None:
         """`login` is what follows AUTH: a password, or a user and a password."""
@@ -121,6 +123,7 @@ class Database:
                         chunk = await reader.read(CHUNK)
                         if not chunk:
                             raise DatabaseError("the other side closed the connection")
+                        self.bytes += len(chunk)
                         out += self._replies.feed(chunk)
                     await sending
                 finally:
