@@ -92,7 +92,10 @@ class Watch:
                 read = Bad(b"", f"{one.path}: {defect(f'flight-recorder:{one.path}', why)}")
             if isinstance(read, Bad) and read.cut and self._now_us() - one.stamp.mtime_us < UNFINISHED_S * 1e6:
                 continue
-            self._take(one, read)
+            try:
+                self._take(one, read)
+            except Exception as why:  # noqa: BLE001 (as above)
+                self._take(one, Bad(b"", f"{one.path}: {defect(f'flight-recorder:{one.path}', why)}"))
             self._done[name] = one.stamp
             news = True
             self._beat_if_due()

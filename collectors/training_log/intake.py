@@ -1,7 +1,7 @@
 """Lines in, reports, events and beats out."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from collectors.contract.beat import Beat
 from collectors.contract.job import JobEvent
@@ -39,15 +39,11 @@ class Intake:
     def line(self, raw: bytes, arrived_us: int | None = None) -> None:
         """One raw line."""
         self.lines += 1
-        try:
-            self._add(self.log.read(raw, arrived_us))
-        except Exception as why:  # noqa: BLE001 (the lines after this one are read)
-            self._defect = defect(f"training-log:{self._target}", why)
-            self._outlet.reject(f"training-log:{self._target}", raw, self._defect)
+        self._try(lambda: self.log.read(raw, arrived_us), raw)
 
     def rest(self, now_us: int | None = None) -> None:
         """What was held back for lines that did not come; with `now_us`, what may still come is waited for."""
-        self._add(self.log.rest(now_us))
+        self._try(lambda: self.log.rest(now_us), b"")
 
     def flush(self) -> None:
         """Publish the steps that are held."""
@@ -77,6 +73,13 @@ class Intake:
                 error=trouble,
             )
         )
+
+    def _try(self, read: Callable[[], Iterable[Row | JobEvent]], raw: bytes) -> None:
+        try:
+            self._add(read())
+        except Exception as why:  # noqa: BLE001 (the lines after this one are read)
+            self._defect = defect(f"training-log:{self._target}", why)
+            self._outlet.reject(f"training-log:{self._target}", raw, self._defect)
 
     def _add(self, found: Iterable[Row | JobEvent]) -> None:
         for one in found:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from collectors.contract.kafka import kafka_settings
 from collectors.cursor import CursorFile
+from collectors.defect import defect
 from collectors.settings import collector_settings
 from collectors.source import SourceError
 from collectors.tail import Position, Tail
@@ -61,6 +62,8 @@ async def follow(path: Path, make: Callable[..., Intake], zone: tzinfo | None, i
                 trouble = f"{path}: {why.strerror}"
             except SourceError as why:
                 trouble = str(why)
+            except Exception as why:  # noqa: BLE001 (it is tried again, and other sources go on)
+                trouble = defect(f"training-log:{path}", why)
             now_us = time.time_ns() // 1000
             for i, line in enumerate(found):
                 intake.line(line.raw, now_us if live else None)
