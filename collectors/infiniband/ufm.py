@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from collectors.contract.message import END_US
 from collectors.dcgm.exposition import is_sample, read_labels, read_line, read_name
 from collectors.fabric.reading import Raw
 from collectors.infiniband.names import Station, guid, station
@@ -193,10 +194,10 @@ def _ts_us(raw: Any) -> int | None:
         value = int(str(raw))
     except ValueError:
         return None
-    return value if 0 < value < 1 << 62 else None
+    return value if 0 < value < END_US else None
 
 
 def _ms(raw: str | None) -> int | None:
     """Milliseconds, as the text form writes it."""
     found = _ts_us(raw)
-    return None if found is None else found * 1000
+    return None if found is None or found * 1000 >= END_US else found * 1000

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from collectors.contract.job import Placement
+from collectors.contract.message import END_US
 from collectors.discovery.hostlist import HostlistError, expand
 from collectors.placement.listing import Ended, Held, Listing
 from collectors.slurm.gres import MOST, GresError, gpus_of_tres, indexes
@@ -79,8 +80,8 @@ def _read_job(job: Any, held: list[Held], ended: list[Ended]) -> None:
     restarts = _number(job.get("restart_cnt")) or 0
     times = job.get("time") if isinstance(job.get("time"), dict) else job
     if state in HOLDS:
-        since_s = _number(_first(times, "start_time", "start"))
-        if since_s is None or since_s <= 0:
+        since_s = _moment(_first(times, "start_time", "start"))
+        if since_s is None:
             raise JobError(f"{state} without a start time")
         placement = tuple(_placement(job))
         if placement:
@@ -90,11 +91,11 @@ def _read_job(job: Any, held: list[Held], ended: list[Ended]) -> None:
                 Held(job=name, attempt=ATTEMPTS * restarts, since_us=since_us, placement=placement, aliases=aliases)
             )
     elif state in OVER:
-        end_s = _number(_first(times, "end_time", "end"))
-        if end_s is not None and end_s > 0:
+        end_s = _moment(_first(times, "end_time", "end"))
+        if end_s is not None:
             why, ts_us = _reason(job), end_s * 1_000_000
             ended.append(Ended(job=name, attempt=ATTEMPTS * restarts, ts_us=ts_us, state=state.lower(), reason=why))
-    elif restarts and (again_s := _number(_first(times, "submit_time", "submission"))):
+    elif restarts and (again_s := _moment(_first(times, "submit_time", "submission"))):
         # It waits to run again: a requeue sets the time of submission.
         attempt = ATTEMPTS * (restarts - 1)
         ended.append(Ended(job=name, attempt=attempt, ts_us=again_s * 1_000_000, state="requeued", reason=_reason(job)))
@@ -190,6 +191,12 @@ def _number(value: Any) -> int | None:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     return value if whole else None
+
+
+def _moment(value: Any) -> int | None:
+    """Seconds since 1970; Slurm writes 0 where there is no time yet."""
+    found = _number(value)
+    return found if found and found * 1_000_000 < END_US else None
 
 
 def _error(one: Any) -> str:

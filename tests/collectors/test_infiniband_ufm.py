@@ -81,3 +81,9 @@ def test_one_bad_row_costs_itself() -> None:
     [reading] = Ufm().read(texts.UFM_CSV.replace("\n1709652347161874,0x1", "\n1709652347161874,0x1,extra"))
     assert [port.name for port in told(reading).ports] == ["1"]
     assert len(reading.unread) == 1
+
+
+def test_a_time_outside_the_calendar_is_none() -> None:
+    odd = {"type": "full", "values": [entry(1, PortXmitDiscards=3) | {"timestamp": 854170965237161874}]}
+    [reading] = Ufm().read(json.dumps(odd))
+    assert told(reading).ts_us == 1

@@ -180,6 +180,12 @@ def test_one_bad_job_hides_no_other_and_ends_none() -> None:
     assert ([e.job for e in events], "99" in kept) == (["2"], True)
 
 
+def test_a_time_outside_the_calendar_is_none() -> None:
+    running = scontrol_job(1, "RUNNING", start_time=10**12)
+    assert read(running).unread == ("job 1: RUNNING without a start time",)
+    assert read(scontrol_job(1, "FAILED", end_time=10**12)).ended == ()
+
+
 def _told() -> Any:
     from collectors.placement.told import Told
 

@@ -57,7 +57,10 @@ def _one(name: str, seconds: float) -> bool:
     verdict = "ok" if done.returncode == 0 else f"BROKEN (exit {done.returncode})"
     print(f"  {name:40} {tries:>10} inputs {time.monotonic() - began_s:6.0f} s  {verdict}", flush=True)
     if done.returncode:
-        print("\n".join("    " + line for line in said.splitlines()[-25:]), flush=True)
+        # What was raised comes first, libFuzzer's own words after it.
+        _, raised, rest = said.partition("Uncaught Python exception")
+        shown = (raised + rest).splitlines()[:30] if raised else said.splitlines()[-25:]
+        print("\n".join("    " + line for line in shown), flush=True)
     return done.returncode != 0
 
 
