@@ -39,14 +39,16 @@ class Patience:
             wanted.mode == "SAMPLE" and not wanted.suppress for wanted in preset.subscribe
         )
         """No round of samples ends: a scrape is what stands at the end of each interval."""
-        self._fastest_s = min(periods, default=CHANGELESS_S / SILENT_ROUNDS)
+        fastest_s = min(periods, default=CHANGELESS_S / SILENT_ROUNDS)
+        self._quiet_s = min(QUIET_S, QUIET_SHARE * interval_s)
         self._interval_s = interval_s
+        self._silence_s = max(1.0, SILENT_ROUNDS * fastest_s)
+        self._unheard_s = max(CONNECT_TIMEOUT_S, min(self._silence_s, SILENT_ROUNDS * interval_s))
 
     def quiet_s(self, synced: bool) -> float:
         """Nothing came for so long: the round is in."""
-        return min(QUIET_S, QUIET_SHARE * self._interval_s) if synced else self._interval_s
+        return self._quiet_s if synced else self._interval_s
 
     def silence_s(self, heard: bool) -> float:
         """Nothing came for so long: the switch is dead. `heard`: something came on this connection."""
-        silence_s = max(1.0, SILENT_ROUNDS * self._fastest_s)
-        return silence_s if heard else max(CONNECT_TIMEOUT_S, min(silence_s, SILENT_ROUNDS * self._interval_s))
+        return self._silence_s if heard else self._unheard_s
