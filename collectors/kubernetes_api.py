@@ -26,6 +26,8 @@ class KubernetesApi:
         """From a pod's service account, else a kubeconfig. Raises `SourceError`."""
         self.client = _client(kubeconfig)
         self.host = str(self.client.configuration.host)
+        self.bytes = 0
+        """Of answers so far, unpacked."""
 
     def ask(self, verb: str, rights: str, call: Any, *words: str, **options: Any) -> dict[str, Any] | None:
         """JSON of one answer; None: there is no such thing. The client's own types refuse `endpoints: null`.
@@ -41,6 +43,7 @@ class KubernetesApi:
                 answer = call(*words, **options, _preload_content=False, _request_timeout=WAIT_S)
                 raw = answer.read(MAX_BYTES + 1)
                 answer.release_conn()
+            self.bytes += len(raw)
         except kubernetes.client.ApiException as why:
             if why.status == 404:
                 return None

@@ -41,6 +41,8 @@ class Tail:
         self.path = path
         self._bars = bars
         self.position = position or Position()
+        self.bytes = 0
+        """What came out as lines, with their newlines."""
         self._known = False
 
     def read(self, *, to_end: bool = False) -> list[NumberedLine]:
@@ -93,6 +95,7 @@ class Tail:
         lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
+        self.bytes += len(data)
         self.position = self._after(file, at.offset + len(data), at.line + len(lines))
         return [NumberedLine(at.line + 1 + i, raw) for i, raw in enumerate(lines)]
 

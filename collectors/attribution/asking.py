@@ -42,6 +42,7 @@ class _Went:
     """How one ask went."""
 
     samples: int = 0
+    bytes: int = 0
     error: str | None = None
 
 
@@ -86,6 +87,7 @@ class Asking:
         try:
             # The call has its own deadline; this is for a socket that takes the connection and says nothing.
             raw = await asyncio.wait_for(self._kubelet.ask(self._timeout_s), self._timeout_s + 1.0)
+            went.bytes = len(raw)
             found = self._read_pods(raw, self._kubelet.target)
         except (SourceError, AnswerError) as why:
             went.error = str(why)
@@ -111,6 +113,7 @@ class Asking:
         jobs: dict[str, tuple[str, ...]] = {}
         try:
             folder = await self._read_folder()
+            went.bytes = sum(len(file.raw) for file in folder.files)
             whys = list(folder.unread) + self._take(folder, self._folder, jobs)
             went.error = "; ".join(whys[:5]) or None
         except SourceError as why:
@@ -169,6 +172,7 @@ class Asking:
                 ok=went.error is None,
                 seconds=round(self._clock_s() - began_s, 6),
                 samples=went.samples,
+                bytes=went.bytes,
                 interval_s=self._interval_s,
                 error=went.error,
             )

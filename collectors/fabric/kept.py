@@ -16,6 +16,8 @@ class Kept:
     def __init__(self, most: int | None = None) -> None:
         self._fds: dict[str, int] = {}
         self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 if most is None else most
+        self.bytes = 0
+        """Read so far."""
         self.gone = False
         """A file has vanished since this was last set to false: what was listed is no longer true."""
 
@@ -27,19 +29,24 @@ class Kept:
         try:
             fd = self._fds.get(path)
             if fd is not None:
-                return os.pread(fd, FILE_BYTES, 0).strip()
+                return self._content(fd)
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             if len(self._fds) < self._most:
                 self._fds[path] = fd
-                return os.pread(fd, FILE_BYTES, 0).strip()
+                return self._content(fd)
             try:
-                return os.pread(fd, FILE_BYTES, 0).strip()
+                return self._content(fd)
             finally:
                 os.close(fd)
         except OSError as why:
             if why.errno in GONE:
                 self.gone = True
             return None
+
+    def _content(self, fd: int) -> bytes:
+        raw = os.pread(fd, FILE_BYTES, 0)
+        self.bytes += len(raw)
+        return raw.strip()
 
     def __del__(self) -> None:
         self.close()

@@ -29,6 +29,8 @@ class Swept:
     rejects: list[tuple[bytes, str]] = field(default_factory=list)
     subject: str | None = None
     error: str | None = None
+    bytes: int = 0
+    """Read from the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Reporter:
                 seconds=time.perf_counter() - began_s,
                 messages=len(swept.messages),
                 samples=swept.samples,
+                bytes=swept.bytes,
                 interval_s=self.interval_s,
                 error=swept.error,
             )

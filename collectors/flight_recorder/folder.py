@@ -67,9 +67,11 @@ def read_file(path: Path) -> Dump | Bad:
     except OSError as why:
         return Bad(b"", f"{path}: {why.strerror}")
     try:
-        return read_dump(raw)
+        dump = read_dump(raw)
     except DumpError as why:
         return Bad(raw, f"{path}: {why}", cut=isinstance(why, CutError))
+    dump.size = len(raw)
+    return dump
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -41,3 +41,5 @@ class Dump:
     version: str | None
     groups: dict[str, Group]
     entries: list[Entry]
+    size: int = field(default=0, compare=False)
+    """Bytes of the file."""

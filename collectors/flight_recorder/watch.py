@@ -46,7 +46,7 @@ class Watch:
         self._now_us = now_us
         self._seen: Kept = {}
         self._done: Kept = {}
-        self._messages = self._samples = 0
+        self._messages = self._samples = self._bytes = 0
         self._trouble: str | None = None
         self._interval_s = 0.0
         self._beaten_s: float | None = None
@@ -90,6 +90,7 @@ class Watch:
                 read = await asyncio.to_thread(read_file, one.path)
             except Exception as why:  # noqa: BLE001 (the dumps of other ranks are read)
                 read = Bad(b"", f"{one.path}: {defect(f'flight-recorder:{one.path}', why)}")
+            self._bytes += len(read.raw) if isinstance(read, Bad) else read.size
             if isinstance(read, Bad) and read.cut and self._now_us() - one.stamp.mtime_us < UNFINISHED_S * 1e6:
                 continue
             try:
@@ -139,9 +140,10 @@ class Watch:
                 seconds=round(now_s - since_s, 6) if self._messages else 0.0,
                 messages=self._messages,
                 samples=self._samples,
+                bytes=self._bytes,
                 interval_s=self._interval_s,
                 error=self._trouble,
             )
         )
-        self._messages = self._samples = 0
+        self._messages = self._samples = self._bytes = 0
         self._trouble = None

@@ -84,6 +84,7 @@ class Fabric:
 
     async def _look(self, swept: Swept) -> Reading:
         output = await self.run(["iblinkinfo", *self.options])
+        swept.bytes += len(output.out)
         # Text of a large fabric takes seconds: not in the loop, where other targets wait.
         found = await asyncio.to_thread(read_linkinfo, output.out.decode("utf-8", "replace"), self.names)
         if found.failed is not None:
@@ -94,6 +95,7 @@ class Fabric:
     async def _scan(self, argv: list[str], names: Mapping[str, str], swept: Swept) -> Scan:
         assert self._topology is not None
         output = await self.run([*argv, *self.options])
+        swept.bytes += len(output.out)
         text = output.out.decode("utf-8", "replace")
         scan = await asyncio.to_thread(read_ibqueryerrors, text, names, self._topology.switches)
         if scan.failed is not None:

@@ -53,7 +53,7 @@ class Texts:
 
     def swept(self, body: bytes, ts_us: int) -> Swept:
         """Everything that a text tells, as of `ts_us` where it tells no time itself."""
-        out = Swept()
+        out = Swept(bytes=len(body))
         for reading in self.read(body.decode("utf-8", "replace")):
             found = messages(reading, ts_us=ts_us, cluster=self.cluster, keep_ignored=self.keep_ignored)
             out.messages += [(FABRIC_SCRAPES, scrape) for scrape in found]

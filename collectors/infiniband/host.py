@@ -27,9 +27,10 @@ class Host:
 
     def read(self) -> Swept:
         """One sweep. Raises `OSError` where there is no tree."""
+        before = self.tree.bytes
         told = self.tree.read()
         ts_us = self.now_us()
-        swept = Swept(subject=self.node)
+        swept = Swept(subject=self.node, bytes=self.tree.bytes - before)
         if not told:
             swept.error = "no RDMA device: are the drivers (mlx5_ib, bnxt_re, irdma, efa) loaded?"
             return swept

@@ -56,6 +56,11 @@ class Sysfs:
         self._seen: list[tuple[str, int]] | None = None
         self._ports: list[PortTree] = []
 
+    @property
+    def bytes(self) -> int:
+        """Of the values that were read so far."""
+        return self._kept.bytes
+
     def read(self) -> list[Told]:
         """Every port as it stands now. A device that vanishes meanwhile is not told, or told in part."""
         seen = self._look()

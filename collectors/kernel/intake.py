@@ -29,6 +29,9 @@ class Intake:
         self.events = 0
         self._beaten = 0
         self._lines = 0
+        self.bytes = 0
+        """Read of the log so far; whoever reads lines counts them here."""
+        self._told_bytes = 0
         self._defect: str | None = None
         """Of a line since the last beat."""
         self.newest_us = 0
@@ -45,6 +48,7 @@ class Intake:
     def record(self, record: KmsgRecord | KmsgGap | bytes, boot_us: int) -> None:
         """One record of /dev/kmsg."""
         if isinstance(record, bytes):
+            self.bytes += len(record)
             self._outlet.reject(f"kernel:{self._target}", record, "not a kmsg record")
             return
         ts_us = boot_us + record.since_boot_us
@@ -59,6 +63,7 @@ class Intake:
                 )
             )
             return
+        self.bytes += record.size
         for text in record.lines:
             self._lines += 1
             self._try(lambda text=text: self._log.read_record(ts_us, text), text.encode(), "")  # type: ignore[misc]
@@ -78,11 +83,12 @@ class Intake:
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=self.events - self._beaten,
                 samples=self._lines,
+                bytes=self.bytes - self._told_bytes,
                 interval_s=interval_s,
                 error=error,
             )
         )
-        self._beaten, self._lines = self.events, 0
+        self._beaten, self._lines, self._told_bytes = self.events, 0, self.bytes
 
     def _try(self, read: Callable[[], KernelEvent | None], raw: bytes, where: str) -> None:
         try:

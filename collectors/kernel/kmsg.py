@@ -6,7 +6,7 @@ that begin with a space and hold key=value pairs. Bytes that are not printable s
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -31,6 +31,8 @@ class KmsgRecord:
     sequence: int
     since_boot_us: int
     lines: list[str]
+    size: int = field(default=0, compare=False)
+    """Bytes of the record as it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def read_record(raw: bytes) -> KmsgRecord | None:
     if found is None:
         return None
     text = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), found[4]).decode("utf-8", "replace")
-    return KmsgRecord(int(found[2]), int(found[3]), text.split("\n"))
+    return KmsgRecord(int(found[2]), int(found[3]), text.split("\n"), len(raw))
 
 
 class KmsgReader:

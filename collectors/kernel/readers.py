@@ -24,6 +24,7 @@ def stdin_lines() -> Iterator[bytes]:
 def read_stream(lines: Iterable[bytes], intake: Intake) -> None:
     """Every line of a stream."""
     for number, raw in enumerate(lines, start=1):
+        intake.bytes += len(raw)
         intake.line(raw, number)
 
 
@@ -42,7 +43,7 @@ def read_journal(intake: Intake) -> None:
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise SourceError(f"journalctl: {said[-1] if said else f'exit status {done.returncode}'}")
-    read_stream(done.stdout.splitlines(), intake)
+    read_stream(done.stdout.splitlines(keepends=True), intake)
 
 
 def read_kmsg(path: Path, intake: Intake, booted_us: int) -> None:

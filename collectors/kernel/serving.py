@@ -45,6 +45,7 @@ async def serve_file(path: Path, intake: Intake, interval_s: float) -> None:
                     lines, unread = await asyncio.to_thread(tail.read), None
                 except OSError as why:
                     unread = f"{path}: {why.strerror}"
+                intake.bytes = tail.bytes
                 for line in lines:
                     intake.line(line.raw, line.number)
                 if lines:
@@ -103,6 +104,7 @@ async def serve_journal(intake: Intake, interval_s: float) -> None:
         async with beating(intake, interval_s):
             while raw := await _line(process.stdout):
                 before = intake.events
+                intake.bytes += len(raw)
                 intake.line(raw)
                 if intake.events > before:
                     kept.stage(intake.newest_us)
@@ -145,6 +147,7 @@ async def serve_stream(lines: Iterable[bytes], intake: Intake, interval_s: float
         async with beating(intake, interval_s):
             while (raw := await queue.get()) is not None:
                 number += 1
+                intake.bytes += len(raw)
                 intake.line(raw, number)
     finally:
         stopped.set()

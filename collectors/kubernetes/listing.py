@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def pods_of(kubeconfig: Path | None, selector: str | None) -> Callable[[], Listi
         core = kubernetes.client.CoreV1Api(api.client)
         pods: list[dict[str, Any]] = []
         more: str | None = None
+        before = api.bytes
         while True:
             options: dict[str, Any] = {"limit": PAGE}
             if more:
@@ -64,7 +66,7 @@ def pods_of(kubeconfig: Path | None, selector: str | None) -> Callable[[], Listi
             pods += objects(answer, "items")
             more = inner(answer, "metadata").get("continue")
             if not more:
-                return read_pods(pods)
+                return replace(read_pods(pods), size=api.bytes - before)
             if len(pods) > MOST_PODS:
                 raise SourceError(f"{api.host}: more than {MOST_PODS} pods; narrow them with --selector")
 

@@ -22,6 +22,8 @@ class MapFile:
 
     ts_us: int
     links: dict[str, Link]
+    size: int
+    """Bytes of the file."""
 
 
 def read_file(path: Path) -> MapFile:
@@ -34,7 +36,8 @@ def read_file(path: Path) -> MapFile:
     except UnicodeDecodeError as why:
         line = raw[: why.start].count(b"\n") + 1
         raise MapError(f"{path}:{line}: not UTF-8 text: {why.reason}") from why
-    return MapFile(ts_us, read_map(text, "stdin" if str(path) == "-" else str(path), kafka_settings().cluster, ts_us))
+    where = "stdin" if str(path) == "-" else str(path)
+    return MapFile(ts_us, read_map(text, where, kafka_settings().cluster, ts_us), len(raw))
 
 
 def stamp(path: Path) -> Stamp | None:

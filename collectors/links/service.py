@@ -36,7 +36,7 @@ class Service:
         )
         self._told: Told = {}
         self._seen = stamp(path)
-        self._count = 0
+        self._count = self._bytes = 0
         self._error: str | None = None
 
     def begin(self) -> None:
@@ -88,6 +88,7 @@ class Service:
         for link in links.values():
             self._outlet.publish(FABRIC_LINKS, link)
         self._count = len(found.links)
+        self._bytes += found.size
         self._told = {**self._told, **links}
         self._kept.stage(self._told)
 
@@ -103,7 +104,9 @@ class Service:
                 seconds=time.monotonic() - began_s,
                 messages=messages,
                 samples=self._count,
+                bytes=self._bytes,
                 interval_s=interval_s,
                 error=self._error,
             )
         )
+        self._bytes = 0

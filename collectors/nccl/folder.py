@@ -41,6 +41,8 @@ class Folder:
     ) -> None:
         self.path = path
         self._now_us = now_us
+        self.bytes = 0
+        """Read so far."""
         self._pages: dict[str, int] = {}
         """File name -> when what was read of it was written."""
         self._tails = {name: Tail(path / name, at) for name, at in (positions or {}).items()}
@@ -66,7 +68,9 @@ class Folder:
         for name in list(self._tails):
             tail = self._tails[name]
             try:
+                before = tail.bytes
                 while lines := tail.read(to_end=to_end):
+                    self.bytes, before = self.bytes + tail.bytes - before, tail.bytes
                     yield [found for line in lines if (found := read_raw(tail.path, line)) is not None]
             except OSError as why:
                 yield [BadLine(b"", f"{tail.path}: {why.strerror}")]
@@ -92,6 +96,7 @@ class Folder:
         except OSError as why:
             return [BadLine(b"", f"{path}: {why.strerror}")]
         self._pages[path.name] = written_us
+        self.bytes += len(raw)
         if len(raw) > MOST_PAGE_BYTES:
             return [BadLine(b"", f"{path}: more than {MOST_PAGE_BYTES >> 20} MB")]
         page = read_page(raw.decode("utf-8", "replace"), ts_us=written_us, gpu_uuid=gpu_of(path.name))

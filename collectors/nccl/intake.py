@@ -67,8 +67,8 @@ class Intake:
             self._messages += 1
             self._samples += len(window.rank)
 
-    def beat(self, began_s: float, interval_s: float, trouble: str | None) -> None:
-        """Report one sweep."""
+    def beat(self, began_s: float, interval_s: float, trouble: str | None, size: int = 0) -> None:
+        """Report one sweep, which read `size` bytes."""
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -80,6 +80,7 @@ class Intake:
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=self._messages - self._beaten,
                 samples=self._samples,
+                bytes=size,
                 interval_s=interval_s,
                 error=trouble,
             )

@@ -53,7 +53,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     published = folder.positions()
     try:
         while True:
-            began_s, trouble = time.monotonic(), None
+            began_s, trouble, before = time.monotonic(), None, folder.bytes
             try:
                 pieces = folder.read()
                 while (found := await asyncio.to_thread(next, pieces, None)) is not None:
@@ -67,7 +67,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
                 published = folder.positions()
                 kept.stage(published)
             kept.settle()
-            intake.beat(began_s, args.interval, trouble)
+            intake.beat(began_s, args.interval, trouble, folder.bytes - before)
             await asyncio.sleep(max(0.0, args.interval - (time.monotonic() - began_s)))
     finally:
         intake.flush()

@@ -31,14 +31,17 @@ class Reading:
         self._tails: dict[Path, Tail] = {}
         self.membership = Membership(cluster=cluster, job=job)
         self.lines = 0
+        self.bytes = 0
 
     def read(self, *, to_end: bool) -> Iterator[int]:
         """The rest of every file, in pieces; the number of lines of each. Raises `SourceError`."""
         needle, troubles = NEEDLE.encode(), []
         for path in [*self._files, *self._listed()]:
             tail = self._tails.setdefault(path, Tail(path))
+            before = tail.bytes
             try:
                 while lines := tail.read(to_end=to_end):
+                    self.bytes, before = self.bytes + tail.bytes - before, tail.bytes
                     for line in lines:
                         found = read_line(line.raw.decode("utf-8", "replace")) if needle in line.raw else None
                         if found is not None:
@@ -77,11 +80,12 @@ class Reading:
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=messages,
                 samples=self.lines,
+                bytes=self.bytes,
                 interval_s=interval_s,
                 error=trouble,
             )
         )
-        self.lines = 0
+        self.lines = self.bytes = 0
 
     def written_us(self) -> int | None:
         """When the newest of the files was written; None: there is none."""

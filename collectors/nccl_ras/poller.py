@@ -62,12 +62,13 @@ class Poller:
 
     async def sweep(self) -> int | None:
         """Ask once; the number of messages, None where nothing answered. One beat, with the reason."""
-        began_s, messages, ranks, answered = time.monotonic(), 0, 0, False
+        began_s, messages, ranks, size, answered = time.monotonic(), 0, 0, 0, False
         troubles: list[tuple[Address, str]] = []
         for address in self._target.addresses:
             raw = b""
             try:
                 raw = await self._ask(address)
+                size += len(raw)
                 report = await asyncio.to_thread(read_answer, raw)
                 await self._name(report)
                 messages, ranks, answered = self.publish(report, address.host), known(report), True
@@ -95,6 +96,7 @@ class Poller:
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=messages,
                 samples=ranks,
+                bytes=size,
                 interval_s=self._interval_s,
                 error=_all(troubles) or None,
             )

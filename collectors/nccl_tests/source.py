@@ -57,9 +57,10 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
     if not args.file:
         raise SourceError("give --file F: what a benchmark printed, or its -J report")
     for path in args.file:
-        began_s, messages, error = time.monotonic(), 0, None
+        began_s, messages, raw, error = time.monotonic(), 0, b"", None
         try:
-            messages = read_file(path, args, outlet)
+            raw, ts_us = read_whole(path, MOST_BYTES)
+            messages = publish(raw, ts_us, path, args, outlet)
         except SourceError as why:
             error = str(why)
         except Exception as why:  # noqa: BLE001 (the files after this one are read)
@@ -75,6 +76,7 @@ async def serve(args: argparse.Namespace, outlet: Outlet) -> None:
                 ok=error is None,
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=messages,
+                bytes=len(raw),
                 error=error,
             )
         )

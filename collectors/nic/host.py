@@ -14,6 +14,9 @@ from collectors.nic.ethtool import Statistics
 from collectors.nic.interfaces import Interface, indices, listed
 from collectors.nic.rows import row
 
+STATISTIC_BYTES = 8
+"""A driver tells each of its statistics as a u64 (ETHTOOL_GSTATS)."""
+
 
 @dataclass(slots=True)
 class Nics:
@@ -43,7 +46,9 @@ class Nics:
             wanted = f"that matches {' '.join(self.patterns)}" if self.patterns else "that hangs on a device"
             swept.error = f"no interface {wanted}; there are {told}; see --interface"
             return swept
+        before = self._kept.bytes
         rows = [self._row(one, swept) for one in self._interfaces]
+        swept.bytes += self._kept.bytes - before
         ts_us = self.now_us()
         device = Device(
             name=self.node,
@@ -75,6 +80,7 @@ class Nics:
         told: list[tuple[str, int]] = []
         try:
             found = self.statistics(one.name)
+            swept.bytes += STATISTIC_BYTES * len(found.values)
             told = list(zip(found.names, found.values, strict=True))
         except OSError as why:
             if one.driver is not None:

@@ -37,3 +37,5 @@ class Listing:
     complete: bool = True
     unread: tuple[str, ...] = field(default=())
     """What could not be read of single jobs, and why."""
+    size: int = field(default=0, compare=False)
+    """Bytes of the answer."""

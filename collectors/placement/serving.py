@@ -63,9 +63,10 @@ class Serving:
             self._kept.close()
 
     async def _sweep(self, look: Callable[[], Listing], jobs: Jobs, began_s: float) -> Jobs:
-        error, sent, seen = None, 0, 0
+        error, sent, seen, size = None, 0, 0, 0
         try:
             listing = await asyncio.to_thread(look)
+            size = listing.size
             for why_not in listing.unread:
                 self._outlet.reject(f"{self._source}:{self._target}", b"", why_not)
             told, events = news(jobs, listing, time.time_ns() // 1000, self._cluster)
@@ -87,6 +88,7 @@ class Serving:
                 seconds=round(asyncio.get_running_loop().time() - began_s, 6),
                 messages=sent,
                 samples=seen,
+                bytes=size,
                 interval_s=self._interval_s,
                 error=error,
             )

@@ -79,6 +79,8 @@ class Http:
         self._access = access
         self._session = session
         self._timeout_s = timeout_s
+        self.bytes = 0
+        """Of answers so far, unpacked."""
 
     async def fetch(self, path: str, params: Params) -> bytes:
         """As `Api.fetch`."""
@@ -95,6 +97,7 @@ class Http:
                 ) as answer,
             ):
                 body = await _bounded(answer)
+                self.bytes += len(body)
                 if answer.status == 200:
                     return body
                 raise _refusal(answer, body, self._url)

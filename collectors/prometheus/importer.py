@@ -80,9 +80,9 @@ class Importer:
                 await self._wait(Busy("Kafka"), number)
                 continue
             return Progress(plan, progress.round, until, fitting(until - progress.at, got_bytes))
-        why = self.tally.last or "too much at once"
+        last = self.tally.last or "too much at once"
         raise SourceError(
-            f"--url {plan.asked.url}: {why}; given up after {TRIES} tries, the same command goes on from here"
+            f"--url {plan.asked.url}: {last}; given up after {TRIES} tries, the same command goes on from here"
         )
 
     async def _ask(self, progress: Progress, until: int) -> tuple[Out, int]:

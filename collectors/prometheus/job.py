@@ -68,7 +68,8 @@ async def _import(args: argparse.Namespace, outlet: Outlet, beats: "_Beats", *, 
         return True
 
     async with aiohttp.ClientSession() as session:
-        api = Api(Http(args.url, Access(args), session, args.timeout).fetch)
+        beats.http = Http(args.url, Access(args), session, args.timeout)
+        api = Api(beats.http.fetch)
         with Bar() as bar:
             progress = None if cursor is None or args.restart else cursor.load()
             if progress is not None and progress.over:
@@ -126,7 +127,8 @@ class _Beats:
         instance = f":{args.instance}" if getattr(args, "instance", None) else ""
         self._collector = f"{SOURCE}@{socket.gethostname()}{instance}"
         self._asked = asked
-        self._told = Tally()
+        self.http: Http | None = None
+        self._told, self._told_bytes = Tally(), 0
         self._told_s = time.monotonic()
 
     def tell(self, tally: Tally, over: bool) -> None:
@@ -140,6 +142,7 @@ class _Beats:
 
     def _beat(self, tally: Tally, error: str | None) -> None:
         seconds, self._told_s = time.monotonic() - self._told_s, time.monotonic()
+        size = 0 if self.http is None else self.http.bytes
         doubt = next(iter(tally.doubts), None)
         self._outlet.beat(
             Beat(
@@ -153,6 +156,7 @@ class _Beats:
                 seconds=seconds,
                 messages=tally.messages - self._told.messages,
                 samples=tally.samples - self._told.samples,
+                bytes=size - self._told_bytes,
             )
         )
-        self._told = Tally(messages=tally.messages, samples=tally.samples)
+        self._told, self._told_bytes = Tally(messages=tally.messages, samples=tally.samples), size

@@ -103,6 +103,7 @@ class Intake:
 
     def refuse(self, peer: str, body: bytes, why: str) -> None:
         """A body that could not be read."""
+        self._tally.bytes += len(body)
         self._outlet.reject(f"{SOURCE}:{peer}", body, why)
 
     def fail(self, peer: str, why: str) -> None:

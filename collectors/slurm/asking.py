@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 
 from collectors.infiniband.tool import run_tool
 from collectors.placement.listing import Listing
@@ -25,12 +26,13 @@ Run = Callable[[tuple[str, ...]], bytes]
 def ask(name: str, run: Run) -> Listing:
     """Raises `SourceError` naming the command."""
     try:
-        listing = read_reply(run(COMMANDS[name]))
+        raw = run(COMMANDS[name])
+        listing = replace(read_reply(raw), size=len(raw))
     except ReplyError as why:
         raise SourceError(f"{name}: {why}") from why
     if name == "sacct":
         # It lists what ran within the hour, by what its database has heard: a job that is not there may still run.
-        return Listing(listing.source, listing.held, listing.ended, False, listing.unread)
+        return replace(listing, complete=False)
     return listing
 
 

@@ -34,7 +34,7 @@ class Intake:
         self._now_us = now_us
         self._batch = StepBatch(cluster, node)
         self._life = JobLife(cluster, node)
-        self._messages = self._steps = self._dropped = self._overflown = 0
+        self._messages = self._steps = self._dropped = self._overflown = self._bytes = 0
         self._busy_s = 0.0
         self._defect: str | None = None
         """Of a datagram since the last beat."""
@@ -42,6 +42,7 @@ class Intake:
     def take(self, datagrams: list[bytes], too_long: list[bytes], overflown: int) -> None:
         """Everything that came since the last flush, and publish it."""
         began_s = time.perf_counter()
+        self._bytes += sum(map(len, datagrams)) + sum(map(len, too_long))
         for raw in too_long:
             self._outlet.reject(f"steps:{self._target}", raw, "longer than any datagram of the training client")
         self._overflown += overflown
@@ -77,11 +78,12 @@ class Intake:
                 seconds=round(self._busy_s, 6),
                 messages=self._messages,
                 samples=self._steps,
+                bytes=self._bytes,
                 interval_s=interval_s,
                 error="; ".join(filter(None, (broken, *lost))) or None,
             )
         )
-        self._messages = self._steps = self._dropped = self._overflown = 0
+        self._messages = self._steps = self._dropped = self._overflown = self._bytes = 0
         self._busy_s = 0.0
 
     def _one(self, raw: bytes, now_us: int) -> None:

@@ -32,7 +32,9 @@ class Intake:
         self._batches: dict[str, StepBatch] = {}
         self._first_us = self._last_us = 0
         self.messages = self.steps = self.lines = 0
-        self._told = (0, 0)
+        self.bytes = 0
+        """Read of the log so far; whoever reads lines counts them here."""
+        self._told = (0, 0, 0)
         self._defect: str | None = None
         """Of a line since the last beat."""
 
@@ -56,8 +58,8 @@ class Intake:
     def beat(self, began_s: float, interval_s: float, trouble: str | None) -> None:
         """Report one sweep."""
         trouble, self._defect = self._defect or trouble, None
-        messages, steps = self._told
-        self._told = (self.messages, self.steps)
+        messages, steps, size = self._told
+        self._told = (self.messages, self.steps, self.bytes)
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -69,6 +71,7 @@ class Intake:
                 seconds=round(time.monotonic() - began_s, 6),
                 messages=self.messages - messages,
                 samples=self.steps - steps,
+                bytes=self.bytes - size,
                 interval_s=interval_s,
                 error=trouble,
             )

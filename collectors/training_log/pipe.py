@@ -33,6 +33,7 @@ async def follow_pipe(lines: Iterable[bytes], intake: Intake, interval_s: float)
                 if raw is None:
                     ended = True
                 else:
+                    intake.bytes += len(raw)
                     intake.line(raw, time.time_ns() // 1000)
             intake.rest(None if ended else time.time_ns() // 1000)
             intake.flush()

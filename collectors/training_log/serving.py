@@ -50,7 +50,7 @@ async def follow(path: Path, make: Callable[..., Intake], zone: tzinfo | None, i
     began_s, beat_at_s = time.monotonic(), 0.0
     try:
         while True:
-            trouble, found = None, []
+            trouble, found, before = None, [], tail.bytes
             try:
                 if not path.exists():
                     trouble = f"no file {path}"
@@ -64,6 +64,7 @@ async def follow(path: Path, make: Callable[..., Intake], zone: tzinfo | None, i
                 trouble = str(why)
             except Exception as why:  # noqa: BLE001 (it is tried again, and other sources go on)
                 trouble = defect(f"training-log:{path}", why)
+            intake.bytes += tail.bytes - before
             now_us = time.time_ns() // 1000
             for i, line in enumerate(found):
                 intake.line(line.raw, now_us if live else None)

@@ -65,6 +65,8 @@ class Agent:
     mangle: Callable[[bytes], list[bytes]] = lambda answer: [answer]
     """What is sent in place of an answer."""
     asked: list[bytes] = field(default_factory=list)
+    sent: int = 0
+    """Bytes of all answers."""
     _names: list[oid.Numbers] = field(default_factory=list)
     _held: dict[oid.Numbers, tuple[bytes, bytes]] = field(default_factory=dict)
 
@@ -241,6 +243,7 @@ class _Server(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str | object, int]) -> None:
         assert self._transport is not None
         for answer in self._agent.answer(data):
+            self._agent.sent += len(answer)
             self._transport.sendto(answer, addr)
 
 

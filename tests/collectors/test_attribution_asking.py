@@ -82,6 +82,7 @@ def test_the_kubelet_names_the_pod_of_each_gpu(tmp_path: Path) -> None:
         assert (held(Gpu(uuid="GPU-0")).pod, held(Gpu(uuid="GPU-1")).pod, asked) == ("bert-0", None, ["List"] * 2)
         beat = outlet.beats[0]
         assert (beat.ok, beat.target, beat.subject, beat.samples) == (True, str(tmp_path / "k.sock"), "n1", 1)
+        assert beat.bytes == len(PODS)
 
     play(story)
 
@@ -156,6 +157,7 @@ def test_files_tell_jobs_and_those_of_before_the_boot_are_passed_over() -> None:
         held = await asking(outlet, folder=folder_of(*files)).ask()
         assert [held(Gpu(uuid="G", index=n)).hpc_job for n in range(3)] == ["7,8", None, None]
         assert outlet.beats[0].error == "/jobs/1: written before the boot, passed over"
+        assert outlet.beats[0].bytes == len(b"7\n8\n6\n")
 
     play(story)
 

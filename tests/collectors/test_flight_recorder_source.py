@@ -145,13 +145,14 @@ def test_a_dump_that_never_ends_is_given_up(folder: Path) -> None:
 
 def test_a_folder_that_comes_later_is_waited_for(folder: Path) -> None:
     folder.rmdir()
-    outlet = ListOutlet()
+    outlet, whole = ListOutlet(), pickled(1)
 
     async def story() -> None:
         await until(lambda: bool(outlet.beats))
         folder.mkdir()
-        (folder / "nccl_trace_rank_1").write_bytes(pickled(1))
+        (folder / "nccl_trace_rank_1").write_bytes(whole)
         await until(lambda: ranks(outlet) == [1])
+        await until(lambda: sum(beat.bytes for beat in outlet.beats) == len(whole))
 
     asyncio.run(while_serving(folder, outlet, story))
     assert (outlet.beats[0].ok, outlet.beats[0].error) == (False, f"--dir {folder}: No such file or directory")

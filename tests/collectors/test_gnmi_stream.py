@@ -1,19 +1,24 @@
 """Streams against real gRPC servers on this machine."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import grpc
+import grpc.aio
 
 from collectors.contract.topics import FABRIC_LINKS
 from collectors.fabric.series import Site
+from collectors.gnmi import wire
 from collectors.gnmi.patience import Backoff
 from collectors.gnmi.presets import presets
+from collectors.gnmi.stream import Stream
 from collectors.gnmi.target import Access, Target
 from infra.fleet.gnmi_server import GnmiFleet, Login, serve
 from infra.fleet.gnmi_switch import Readings, Switch
 from tests.collectors.certificates import Certificates
-from tests.collectors.gnmi_collecting import collecting, play, scrapes, until
+from tests.collectors.gnmi_collecting import collecting, play, reporting, scrapes, until
+from tests.collectors.list_outlet import ListOutlet
 
 PORTS = ("Ethernet1", "Ethernet2")
 
@@ -65,6 +70,32 @@ def test_rounds_become_scrapes_and_the_first_is_the_baseline() -> None:
         assert len(good) == len(seen)
         assert (good[1].target, good[1].subject, good[1].collector) == (fleet.addresses["leaf1"], "leaf1", "gnmi@here")
         assert good[1].samples >= 6
+
+    play(test)
+
+
+def test_a_beat_counts_the_bytes_of_the_responses_since_the_last() -> None:
+    sent = [b"no response", wire.SubscribeResponse(sync_response=True).SerializeToString()]
+
+    async def answer(_requests: Any, _context: Any) -> AsyncIterator[bytes]:
+        for raw in sent:
+            yield raw
+
+    async def test() -> None:
+        server = grpc.aio.server()
+        handler = grpc.stream_stream_rpc_method_handler(answer)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gnmi.gNMI", {"Subscribe": handler}),))
+        address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        await server.start()
+        outlet = ListOutlet()
+        leaf = Target(
+            name="leaf1", address=address, preset=presets(None)["arista"], site=Site(), access=Access(insecure=True)
+        )
+        stream = Stream(leaf, reporting(outlet))
+        for _ in range(2):
+            await stream.attempt()
+        await server.stop(None)
+        assert [beat.bytes for beat in outlet.beats] == [sum(map(len, sent))] * 2
 
     play(test)
 

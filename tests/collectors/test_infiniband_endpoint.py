@@ -45,7 +45,7 @@ def test_a_ufm_is_read_over_http() -> None:
 
     outlet = asyncio.run(run())
     assert [s.device for s in outlet.of(FABRIC_SCRAPES)] == ["0x0002c90300f172a0"]
-    assert [beat.ok for beat in outlet.beats] == [True]
+    assert [(beat.ok, beat.bytes) for beat in outlet.beats] == [(True, len(texts.UFM_PROMETHEUS.encode()))]
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,9 @@ def test_this_host_is_read_where_nothing_else_is_named(tmp_path: Path) -> None:
     device(tmp_path, "mlx5_0", port())
     outlet = once("--sysfs", str(tmp_path))
     assert [(s.device, s.node) for s in outlet.of(FABRIC_SCRAPES)] == [("n1", "n1")]
-    assert [(beat.subject, beat.ok, beat.collector.split("@")[0]) for beat in outlet.beats] == [
-        ("n1", True, "infiniband")
+    read = sum(map(len, (*port().values(), "32.0 GT/s PCIe\n", "8\n")))  # of the device: its PCIe link
+    assert [(beat.subject, beat.ok, beat.bytes, beat.collector.split("@")[0]) for beat in outlet.beats] == [
+        ("n1", True, read, "infiniband")
     ]
 
 

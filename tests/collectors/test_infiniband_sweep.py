@@ -52,7 +52,8 @@ def test_a_sweep_joins_states_data_and_errors_and_unlisted_errors_are_zero(tmp_p
     assert switch.columns["ib_tx_discard_packets"] == [70, 0, None]
     assert switch.columns["ib_symbol_errors"] == [0, 0, None]
     assert len(outlet.of(FABRIC_LINKS)) == 3
-    assert [(beat.target, beat.ok) for beat in outlet.beats] == [("fabric", True)]
+    printed = sum((tmp_path / name).stat().st_size for name in ("links", "data", "errors"))
+    assert [(beat.target, beat.ok, beat.bytes) for beat in outlet.beats] == [("fabric", True, printed)]
 
 
 def test_with_a_threshold_or_a_failed_query_nothing_is_zero_that_was_not_told(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_a_log_is_followed_over_rotation_and_restart(state: Path) -> None:
     asyncio.run(while_serving(args, outlet, second))
     assert outlet.beats[0].error == f"no file {file}"
     assert sum(beat.messages for beat in outlet.beats) == 5
+    assert sum(beat.bytes for beat in outlet.beats) == sum(len(XID.format(n)) + 1 for n in range(1, 6))
 
 
 def test_a_file_that_is_not_followed_ends(state: Path) -> None:
@@ -111,6 +112,7 @@ def test_a_file_that_is_not_followed_ends(state: Path) -> None:
     asyncio.run(source.serve(options("--file", str(file)), outlet))
     assert codes(outlet) == [1]
     assert [(beat.messages, beat.samples, beat.ok) for beat in outlet.beats] == [(1, 1, True)]
+    assert outlet.beats[0].bytes == file.stat().st_size
 
 
 RECORD = b"3,%d,5000,-;NVRM: Xid (PCI:0000:65:00): 13\n SUBSYSTEM=pci\n DEVICE=+pci:0000:65:00.0\n"
@@ -173,6 +175,8 @@ def test_kmsg_records_become_events_at_their_time() -> None:
         (1_005_000, "xid", 13),
     ]
     assert outlet.rejected == [("kernel:/dev/kmsg", b"garbage", "not a kmsg record")]
+    intake.beat(0.0, 1.0)
+    assert outlet.beats[0].bytes == 2 * len(RECORD % 1) + len(b"garbage")
 
 
 def test_the_drivers_folder_names_the_gpus(tmp_path: Path) -> None:

@@ -151,6 +151,22 @@ def test_all_pages_of_the_api_are_read_by_the_official_client(state: Path) -> No
     assert {q["labelSelector"] for q in asked} == {"team=x"}
 
 
+def test_a_beat_counts_the_bytes_of_all_pages(state: Path) -> None:
+    pages = [{"items": [pod("a")], "metadata": {"continue": "more"}}, {"items": [pod("b")], "metadata": {}}]
+
+    async def run(kubeconfig: Path, outlet: ListOutlet) -> None:
+        serving = asyncio.create_task(source.serve(options("--kubeconfig", str(kubeconfig)), outlet))
+        while len(outlet.beats) < 2:
+            await asyncio.sleep(0.01)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    outlet = ListOutlet()
+    with api_server(only_at(PODS, lambda query: (200, pages["continue" in query])), state) as kubeconfig:
+        asyncio.run(asyncio.wait_for(run(kubeconfig, outlet), 30))
+    assert {beat.bytes for beat in outlet.beats} == {sum(len(json.dumps(page)) for page in pages)}
+
+
 def test_a_role_that_is_missing_is_named(state: Path) -> None:
     with api_server(only_at(PODS, lambda query: (403, {"kind": "Status"})), state) as kubeconfig:
         args = options("--kubeconfig", str(kubeconfig))

@@ -84,8 +84,9 @@ def test_without_follow_the_file_is_told_and_the_process_ends(tmp_path: Path) ->
     args = argparse.Namespace(file=tmp_path / "c.csv", follow=False, interval=1.0, node="host")
     asyncio.run(source.serve(args, outlet))
     assert told(outlet) == [(0, "p1", "a", True)]
-    assert [(b.collector, b.ok, b.messages, b.samples, b.interval_s) for b in outlet.beats] == [
-        ("links@host", True, 1, 1, None)
+    size = args.file.stat().st_size
+    assert [(b.collector, b.ok, b.messages, b.samples, b.bytes, b.interval_s) for b in outlet.beats] == [
+        ("links@host", True, 1, 1, size, None)
     ]
 
 

@@ -171,13 +171,14 @@ def test_ranks_are_told_as_they_join(tmp_path: Path) -> None:
     asyncio.run(story())
     assert (outlet.beats[0].ok, outlet.beats[0].error) == (False, f"--dir {path.parent}: No such file or directory")
     assert [m.rank for w in outlet.of(NCCL_WINDOWS) for m in w.members] == [0, 1, 2, 3]
+    assert sum(beat.bytes for beat in outlet.beats) == path.stat().st_size
 
 
 def test_without_following_the_logs_are_served_once(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(line(0))
     outlet = ListOutlet()
     asyncio.run(source.serve(options("--dir", str(tmp_path), "--job", "j"), outlet))
-    assert [(beat.ok, beat.messages, beat.samples) for beat in outlet.beats] == [(True, 1, 1)]
+    assert [(beat.ok, beat.messages, beat.samples, beat.bytes) for beat in outlet.beats] == [(True, 1, 1, len(line(0)))]
 
 
 @pytest.mark.parametrize(

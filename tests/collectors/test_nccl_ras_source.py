@@ -114,6 +114,7 @@ def test_a_job_is_asked_in_json() -> None:
     )
     [beat] = outlet.beats
     assert (beat.ok, beat.messages, beat.samples, beat.subject, beat.error) == (True, 2, 10, "j", None)
+    assert beat.bytes == len(answer())
 
 
 def test_a_release_without_json_is_read_as_text() -> None:

@@ -114,6 +114,7 @@ def test_files_are_read_as_they_grow_and_a_restart_goes_on(folder: Path) -> None
     assert outlet.rejected == []
     assert sum(beat.samples for beat in outlet.beats) <= 6
     assert {beat.ok for beat in outlet.beats} == {True}
+    assert sum(beat.bytes for beat in outlet.beats) == sum(len(line(n)) + 1 for n in range(1, 7))
 
 
 def test_a_folder_that_comes_later_is_waited_for(folder: Path) -> None:

@@ -247,9 +247,9 @@ def test_served_files_are_told_once_with_a_beat_each(tmp_path: Path) -> None:
     words = [word for name in ("a.log", "b.log") for word in ("--file", str(tmp_path / name))]
     outlet = ListOutlet()
     asyncio.run(source.serve(options(*words), outlet))
-    assert [(beat.ok, beat.messages, beat.error) for beat in outlet.beats] == [
-        (False, 0, f"{tmp_path}/a.log: No such file or directory"),
-        (True, 1, None),
+    assert [(beat.ok, beat.messages, beat.bytes, beat.error) for beat in outlet.beats] == [
+        (False, 0, 0, f"{tmp_path}/a.log: No such file or directory"),
+        (True, 1, len(NEW.encode()), None),
     ]
     assert len(outlet.of(NCCL_WINDOWS)) == 1
 

@@ -96,8 +96,13 @@ def test_an_interface_has_driver_kernel_rdma_and_pcie_counters(tmp_path: Path) -
 
 def test_a_link_that_is_down_has_no_speed(tmp_path: Path) -> None:
     nic(tmp_path, "enp65s0", "pci0000:15/0000:16:00.0", "mlx5_core", index=4, speed="-1\n", operstate="down\n")
-    port = scrape_of(nics(tmp_path, driver)).ports[0]
+    reading = nics(tmp_path, driver)
+    port = scrape_of(reading).ports[0]
     assert (port.speed_gbps, port.oper_up) == (None, False)
+    net, pci = tmp_path / "net" / "enp65s0", tmp_path / "devices" / "pci0000:15" / "0000:16:00.0"
+    files = [net / "speed", net / "operstate", net / "carrier_down_count", net / "statistics" / "rx_bytes"]
+    files += [pci / "current_link_width", pci / "current_link_speed"]
+    assert reading.read().bytes == sum(file.stat().st_size for file in files) + 2 * 8
 
 
 def test_the_gpus_by_a_nic_are_told_under_its_name_its_adapters_and_its_address(tmp_path: Path) -> None:

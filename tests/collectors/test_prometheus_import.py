@@ -60,11 +60,14 @@ class Server:
         self.have = have
         self.refuse = refuse
         self.asked: list[tuple[str, Params]] = []
+        self.sent = 0
 
     async def fetch(self, path: str, params: Params) -> bytes:
         self.asked.append((path, params))
         told = self.refuse(path, params)
-        return told if told is not None else json.dumps(self.answer(path, params)).encode()
+        body = told if told is not None else json.dumps(self.answer(path, params)).encode()
+        self.sent += len(body)
+        return body
 
     def answer(self, path: str, params: Params) -> dict[str, Any]:
         if path.endswith("/values"):
@@ -427,8 +430,9 @@ def test_an_import_that_was_killed_goes_on_where_it_was_and_is_done_once() -> No
         server.have = points(("n1", "n2"), 600)
         with pytest.raises(KeyboardInterrupt):
             await source.serve(args, killed)
-        before = len(server.asked)
+        before, sent = len(server.asked), server.sent
         await source.serve(args, outlet)
+        assert sum(beat.bytes for beat in outlet.beats) == server.sent - sent > 0
         assert not any(path.endswith("/values") for path, _ in server.asked[before:])
         before = len(server.asked)
         await source.serve(args, outlet)

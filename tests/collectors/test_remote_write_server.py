@@ -335,6 +335,7 @@ def test_beats_tell_of_the_listener_and_of_each_target() -> None:
     async def push() -> None:
         body = v1([*scrape(T_MS), ("up", {}, 1.0, T_MS)])
         await intake.take(read_v1(body, intake.book), 100)
+        intake.refuse("peer", b"no body", "nothing in it")
 
     asyncio.run(push())
     clock[0] = 7.0
@@ -353,7 +354,7 @@ def test_beats_tell_of_the_listener_and_of_each_target() -> None:
         True,
         2,
         5,
-        100,
+        107,
         {NOT_OURS: 1},
     )
     clock[0] = 100.0

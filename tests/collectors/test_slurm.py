@@ -287,7 +287,9 @@ def test_a_restart_tells_nothing_twice_and_misses_no_end(state: Path, monkeypatc
         asyncio.run(asyncio.wait_for(run(), 30))
         return outlet
 
-    assert len(life(2).of(JOB_PLACEMENTS)) == 2
+    first = life(2)
+    assert len(first.of(JOB_PLACEMENTS)) == 2
+    assert {beat.bytes for beat in first.beats} == {answer.stat().st_size}
     answer.write_text(json.dumps(reply(scontrol_job(1, "RUNNING"), scontrol_job(2, "NODE_FAIL"))))
     second = life(2)
     assert second.of(JOB_PLACEMENTS) == []

@@ -40,10 +40,10 @@ def silent_port() -> socket.socket:
 
 
 def test_a_silent_switch_is_a_beat_with_the_reason_and_the_others_are_read(tmp_path: Path) -> None:
-    outlet = ListOutlet()
+    outlet, agent = ListOutlet(), Agent(switch(2))
 
     async def run() -> int:
-        host, port, close = await serve_agent(Agent(switch(2)))
+        host, port, close = await serve_agent(agent)
         with silent_port() as silent:
             away = f"away=127.0.0.1:{silent.getsockname()[1]}"
             # A label of 64 letters is no name; nobody is asked for it.
@@ -63,6 +63,7 @@ def test_a_silent_switch_is_a_beat_with_the_reason_and_the_others_are_read(tmp_p
     ]
     assert "no answer" in (beats["away"].error or "") and "no address" in (beats["nowhere"].error or "")
     assert beats["here"].samples > 0 and beats["here"].messages == 1
+    assert (beats["away"].bytes, beats["nowhere"].bytes, beats["here"].bytes) == (0, 0, agent.sent)
 
 
 def test_where_no_switch_answers_once_says_so(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_a_redis_that_asks_for_a_password_says_so_in_the_beat() -> None:
             outlet = ListOutlet()
             await Box(RedisTarget(address), shared(outlet)).sweep()
             assert outlet.beats[0].error == "redis refuses: NOAUTH Authentication required."
+            assert outlet.beats[0].bytes == len(b"-NOAUTH Authentication required.\r\n") * len(COMMANDS)
 
     asyncio.run(test())
 

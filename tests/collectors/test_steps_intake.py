@@ -223,8 +223,9 @@ def test_a_beat_says_what_was_lost() -> None:
     intake.take([step(0, 1, dropped=3)], [b"long"], 2)
     intake.beat(10.0)
     intake.beat(10.0)
-    assert [(beat.messages, beat.samples, beat.error) for beat in outlet.beats] == [
-        (1, 1, "3 datagrams were dropped by clients; 2 datagrams came faster than they could be read"),
-        (0, 0, None),
+    read = len(step(0, 1, dropped=3)) + len(b"long")
+    assert [(beat.messages, beat.samples, beat.bytes, beat.error) for beat in outlet.beats] == [
+        (1, 1, read, "3 datagrams were dropped by clients; 2 datagrams came faster than they could be read"),
+        (0, 0, 0, None),
     ]
     assert outlet.rejected == [("steps:/s", b"long", "longer than any datagram of the training client")]

@@ -151,9 +151,13 @@ def test_a_log_is_followed_from_before_its_first_line_and_on_after_a_restart(tmp
         with file.open("a") as log:
             log.write(STEP.format(3) + STEP.format(1))
         await until(lambda: steps(outlet) == [1, 2, 3, 1])
+        await until(
+            lambda: sum(beat.bytes for beat in outlet.beats[begun:]) == len((STEP.format(3) + STEP.format(1)).encode())
+        )
 
     asyncio.run(while_following(args, outlet, first))
     assert (outlet.beats[0].ok, outlet.beats[0].error) == (False, f"no file {file}")
+    begun = len(outlet.beats)
     asyncio.run(while_following(args, outlet, second))
     assert kinds(outlet) == ["started", "restarted"]
     assert [(r.attempt, s) for r in outlet.of(JOB_STEPS) for s in r.step] == [(0, 1), (0, 2), (0, 3), (1, 1)]
@@ -189,7 +193,7 @@ def test_a_pipe_is_read_to_its_end() -> None:
     asyncio.run(follow_pipe([STEP.format(n).encode() for n in (1, 2)], intake, 100.0))
     assert steps(outlet) == [1, 2]
     assert kinds(outlet) == ["started"]
-    assert [beat.samples for beat in outlet.beats] == [2]
+    assert [(beat.samples, beat.bytes) for beat in outlet.beats] == [(2, 2 * len(STEP.format(1)))]
 
 
 def test_a_log_that_says_nothing_is_a_trouble_of_its_beats(tmp_path: Path) -> None:
