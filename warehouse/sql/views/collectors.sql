@@ -15,6 +15,7 @@ select
     count(*) as sweeps,
     count(*) filter (where not ok) as failed_sweeps,
     sum(samples) as samples,
+    sum(bytes) as bytes,
     sum(lost) as lost
 from beats
 group by cluster, collector, source, target
