@@ -11,12 +11,15 @@ from collectors.contract.beat import Beat
 from collectors.contract.errors import UserError
 from collectors.defect import defect
 from collectors.outlet_log import limited_logger
+from collectors.outlet_troubles import PROCESS
 from collectors.source import Outlet
 from collectors.sources import load
 
 RESTART_S = (1.0, 60.0)
 """A source that failed is started again after the first, at most the second; doubled each time."""
 BEAT_S = 10.0
+LOG_S = 3600.0
+"""Between two lines that say the same of a source that does not run."""
 HEALED_S = 10.0
 """A source that was started again and has run so long is up."""
 
@@ -48,6 +51,7 @@ class Keeper:
         self._serve = serve
         self._restart_s = restart_s
         self._down: dict[int, str] = {}
+        self._log = limited_logger("lockstep.sources", LOG_S)
 
     async def run(self) -> None:
         """Until every source has ended. A lone source's own mistake is raised (`UserError`)."""
@@ -65,7 +69,7 @@ class Keeper:
                 cluster=self._cluster,
                 ts_us=time.time_ns() // 1000,
                 collector=self._collector,
-                source="collect",
+                source=PROCESS,
                 ok=not down,
                 samples=len(self._wanted) - len(down),
                 interval_s=BEAT_S,
@@ -79,7 +83,7 @@ class Keeper:
             self.beat()
 
     async def _keep_up(self, number: int, source: Configured) -> None:
-        log, wait_s = limited_logger("lockstep.collect"), self._restart_s[0]
+        wait_s = self._restart_s[0]
         clock = asyncio.get_running_loop().time
         while True:
             began_s = clock()
@@ -91,9 +95,10 @@ class Keeper:
                 raise failure
             if clock() - began_s > self._restart_s[1]:
                 wait_s = self._restart_s[0]
-            said = str(failure) if isinstance(failure, UserError) else defect(source.name, failure)
+            plain = isinstance(failure, UserError | OSError)
+            said = str(failure) if plain else defect(source.name, failure)
             self._down[number] = f"{source.name} does not run: {said}"
-            log.error("%s: %s; tried again in %.0f s", source.name, said, wait_s)
+            self._log.error("%s does not run: %s; tried again in %.0f s", source.name, said, wait_s)
             self.beat()
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, self._restart_s[1])
@@ -101,7 +106,7 @@ class Keeper:
     async def _one_life(self, number: int, source: Configured) -> Exception | None:
         """From its start to its end; why it broke."""
         serving = asyncio.create_task(self._start(source))
-        healed = asyncio.get_running_loop().call_later(HEALED_S, self._down.pop, number, None)
+        healed = asyncio.get_running_loop().call_later(HEALED_S, self._healed, number, source)
         try:
             await asyncio.wait({serving})
         finally:
@@ -112,6 +117,10 @@ class Keeper:
         if failure is not None and not isinstance(failure, Exception):
             raise failure
         return failure
+
+    def _healed(self, number: int, source: Configured) -> None:
+        if self._down.pop(number, None) is not None:
+            self._log.info("%s runs again", source.name)
 
     async def _start(self, source: Configured) -> None:
         # In the task: an import that fails, or options that are not understood, end the source and nothing else.

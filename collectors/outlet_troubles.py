@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from collectors.contract.beat import Beat
 from collectors.reasons import reason
 
+PROCESS = "collect"
 CALM_S = 60.0
 """Least time between two lines of one target: one that comes and goes is no news each time."""
 AGAIN_S = 3600.0
@@ -36,7 +37,9 @@ class Troubles:
         self._lines = self._held = 0
 
     def hear(self, beat: Beat) -> None:
-        """One sweep."""
+        """One sweep. What the process says of itself is in the log already."""
+        if beat.source == PROCESS:
+            return
         key = (beat.source, beat.target or beat.collector)
         trouble, now_s = self._open.get(key), self._now_s()
         if beat.ok:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from collectors.source import Outlet
 
 NEXT_MODE: dict[Mode, Mode] = {"STREAM": "POLL", "POLL": "ONCE", "ONCE": "STREAM"}
 """What is tried after a switch refused a mode."""
-_MANY_ADDRESSES = "failed to connect to all addresses; last error: UNAVAILABLE: "
+_MANY_ADDRESSES = re.compile(r"^failed to connect to all addresses; last error: \w+: (?:ipv[46]:\S+: )?")
 """What gRPC says before what went wrong; a switch has one."""
 _REFUSALS = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INVALID_ARGUMENT)
 
@@ -88,7 +89,7 @@ class Stream:
             await self.session()
             self.error = "the switch ended the stream"
         except grpc.aio.AioRpcError as why:
-            self.error = f"{why.code().name}: {(why.details() or '').removeprefix(_MANY_ADDRESSES)}"[:500]
+            self.error = f"{why.code().name}: {_MANY_ADDRESSES.sub('', why.details() or '')}"[:500]
             if why.code() in _REFUSALS and not self._heard:
                 refused, self.mode = self.mode, NEXT_MODE[self.mode]
                 self.error += f" (asked as {refused}; {self.mode} is next)"
