@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from collectors.outlet_log import limited_logger
 from collectors.source import SourceError
 
 T = TypeVar("T")
@@ -46,18 +47,27 @@ class CursorFile(Generic[T]):
         """Write what has been staged long enough; call it now and then while nothing new comes."""
         now_s = self._now_s()
         settled = [i for i, (at, _) in enumerate(self._staged) if now_s - at >= self._settle_s]
-        if settled:
-            self._write(self._staged[settled[-1]][1])
+        if settled and self._written(self._staged[settled[-1]][1]):
             del self._staged[: settled[-1] + 1]
+        elif settled:
+            del self._staged[: settled[-1]]
 
     def close(self) -> None:
         """Write the last value: the outlet is closed after this and gives its messages to Kafka or to the disk."""
         if self._staged:
-            self._write(self._staged[-1][1])
+            self._written(self._staged[-1][1])
             self._staged.clear()
 
-    def _write(self, value: T) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+    def _written(self, value: T) -> bool:
+        """False: the disk does not take it, which must not end what is read; it is tried again."""
         fresh = self.path.with_name(self.path.name + ".new")
-        fresh.write_bytes(msgspec.json.encode(value))
-        fresh.replace(self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_bytes(msgspec.json.encode(value))
+            fresh.replace(self.path)
+        except OSError as why:
+            limited_logger("lockstep.collect").error(
+                "%s: %s; a restart would read again what has come since it was last written", self.path, why.strerror
+            )
+            return False
+        return True

@@ -51,6 +51,7 @@ class Keeper:
         self._serve = serve
         self._restart_s = restart_s
         self._down: dict[int, str] = {}
+        self._told = False
         self._log = limited_logger("lockstep.sources", LOG_S)
 
     async def run(self) -> None:
@@ -63,7 +64,7 @@ class Keeper:
 
     def beat(self) -> None:
         """Which sources run."""
-        down = list(self._down.values())
+        self._told, down = True, list(self._down.values())
         self._outlet.beat(
             Beat(
                 cluster=self._cluster,
@@ -80,7 +81,9 @@ class Keeper:
     async def _beat_on(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
-            self.beat()
+            # A lone source beats for itself, and may end as soon as it has read what there is.
+            if len(self._wanted) > 1 or self._told:
+                self.beat()
 
     async def _keep_up(self, number: int, source: Configured) -> None:
         wait_s = self._restart_s[0]

@@ -36,3 +36,20 @@ def test_a_broken_cursor_is_said(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(SourceError, match=r"c\.json: not a cursor"):
         CursorFile(path, int, settle_s=0.0).load()
+
+
+def test_a_disk_that_takes_nothing_ends_no_source_and_the_value_is_written_when_it_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now, folder = [0.0], tmp_path / "folder"
+    folder.write_text("a file where the folder should be")
+    file = CursorFile(folder / "c.json", int, settle_s=1.0, now_s=lambda: now[0])
+    for value in range(10):
+        now[0] += 2.0
+        file.stage(value)
+    file.settle()
+    assert [record.getMessage().split(": ")[1].split("; ")[0] for record in caplog.records] == ["File exists"]
+    folder.unlink()
+    now[0] += 2.0
+    file.settle()
+    assert file.load() == 9
