@@ -2,39 +2,18 @@
 
 import re
 from collections import Counter as Count
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from collectors.contract.fabric import CounterForm, Port, PortScrape
+from collectors.contract.fabric import CounterForm, PortScrape
 from collectors.fabric.block import Block
 from collectors.fabric.cell import Cell, Stamp
 from collectors.fabric.column import FOREVER, Column
-from collectors.fabric.reading import Raw, Unreadable, Value, gbps, reader
-from collectors.fabric.series import DEVICE_ROW, PART_PREFIXES, Series, Site
+from collectors.fabric.ports import Ports
+from collectors.fabric.reading import Raw, Unreadable, Value, reader
+from collectors.fabric.series import Series, Site
 
 MOST_ERRORS = 100
 """That one scrape tells."""
-UP = 1
-"""IF-MIB ifOperStatus."""
-
-_MARKERS = {"device_boot_time": "boot", "port_counters_last_clear": "clear"}
-"""What the epoch is made of, where a device tells it."""
-
-
-class _Facts:
-    """Cells that say something of the port itself."""
-
-    __slots__ = ("speed", "state")
-
-    def __init__(self) -> None:
-        self.speed: Cell | None = None
-        self.state: Cell | None = None
-
-    def told(self) -> tuple[Value, Value]:
-        """Speed and operational state as they stand."""
-        return (
-            None if self.speed is None else self.speed.value,
-            None if self.state is None else self.state.value,
-        )
 
 
 class Grid:
@@ -45,19 +24,13 @@ class Grid:
     """
 
     def __init__(self, *, site: Site, interval_us: int = 0, keep_ignored: bool = False) -> None:
-        self._site = site
         self._interval_us = interval_us
         self._keep_ignored = keep_ignored
         self._cells: dict[Series, Cell] = {}
         self._dirty = False
         self.round = 1
         self.errors: dict[str, str] = {}
-        self._rows: list[str] = []
-        self._facts: list[_Facts] = []
-        self._markers: dict[str, list[Cell]] = {}
-        self._told: list[tuple[Value, Value]] = []
-        self._ports: list[Port] = []
-        self._breaks: dict[str, str] = {}
+        self._ports = Ports(site)
         self._columns: dict[str, Column] = {}
         self._named: dict[str, Column] = {}
         self._forms: dict[str, CounterForm] = {}
@@ -139,69 +112,27 @@ class Grid:
             cluster=cluster,
             device=device,
             ts_us=ts_us,
-            epoch=self._epoch(),
-            ports=self._present_ports(),
+            epoch=self._ports.epoch(),
+            ports=self._ports.present(),
             columns={name: column.values(self.round) for name, column in self._columns.items()},  # type: ignore[misc]
             forms=self._forms,
             named={name: column.values(self.round) for name, column in self._named.items()},
             baseline=baseline,
             errors=self.errors,
-            port_epochs=self._port_epochs(),
+            port_epochs=self._ports.epochs(),
         )
         self.errors = {}
         self.round += 1
         return scrape
 
-    def _epoch(self) -> str:
-        """Changes when the device boots or its counters are cleared, where it tells."""
-        parts = []
-        for canonical, short in _MARKERS.items():
-            cells = self._markers.get(canonical, ())
-            known = [cell.value for cell in cells if isinstance(cell.value, int)]
-            if known:
-                parts.append(f"{short}:{max(known)}")
-        return "/".join(parts)
-
-    def _port_epochs(self) -> list[str]:
-        """Changes for a port whose counters were set anew, where the device tells of ports one by one.
-
-        One that cannot be read now still stands as it was last told.
-        """
-        column = self._columns.get("port_discontinuity_time")
-        if column is None:
-            return []
-        for row, cell in enumerate(column.cells):
-            if cell is not None and cell.value is not None:
-                self._breaks[self._rows[row]] = f"break:{cell.value}"
-        return [self._breaks.get(name, "") for name in self._rows]
-
-    def _present_ports(self) -> list[Port]:
-        told = [facts.told() for facts in self._facts]
-        if told != self._told or len(self._ports) != len(self._rows):
-            self._told = told
-            self._ports = [self._port(name, *pair) for name, pair in zip(self._rows, told, strict=True)]
-        return self._ports
-
-    def _port(self, name: str, speed: Value, state: Value) -> Port:
-        if not _is_port(name):
-            return Port(name=name)
-        return Port(
-            name=name,
-            speed_gbps=gbps(speed),
-            oper_up=state == UP if isinstance(state, int) else None,
-            link_layer="ethernet",
-            lossless=None if self._site.lossless is None else list(self._site.lossless),
-        )
-
     def _lay_out(self) -> None:
         """Rows in natural order; of twins the best-ranked one holds the column, the others are `named`."""
-        self._columns, self._named, self._forms, self._markers = {}, {}, {}, {}
+        self._columns, self._named, self._forms = {}, {}, {}
         names = sorted({s.row for s in self._cells if self._kept(s)}, key=_natural)
         rows = {name: number for number, name in enumerate(names)}
-        facts: list[_Facts] = [_Facts() for _ in names]
+        self._ports.lay_out(names)
         for series, cell in sorted(self._cells.items(), key=lambda item: _rank(item[0])):
-            if series.counter is not None and series.counter.canonical in _MARKERS:
-                self._markers.setdefault(series.counter.canonical, []).append(cell)
+            self._ports.add_marker(series, cell)
             if not self._kept(series):
                 continue
             row, (_, is_number) = rows[series.row], reader(series.counter)
@@ -214,12 +145,9 @@ class Grid:
             elif is_number:
                 self._note_form(series)
             column.cells[row] = cell
-            canonical = series.counter.canonical if series.counter is not None else None
-            if canonical in ("port_speed_id", "port_speed_mbps"):
-                facts[row].speed = facts[row].speed or cell
-            elif canonical == "port_oper_state":
-                facts[row].state = cell
-        self._rows, self._facts, self._told = names, facts, []
+            self._ports.add(row, series, cell)
+        if (breaks := self._columns.get("port_discontinuity_time")) is not None:
+            self._ports.add_discontinuities(breaks.cells)
         self._dirty = self._planned = False
 
     def _plan(self) -> None:
@@ -233,20 +161,10 @@ class Grid:
             for cell, place in zip(block.cells, block.places, strict=True)
         }
         columns = (*self._columns.values(), *self._named.values())
-        cut = {cell for column in columns for cell in column.plan(places)} - set(self._looked_at())
+        cut = {cell for column in columns for cell in column.plan(places)} - set(self._ports.cells())
         for block in self._blocks:
             block.plan(cut)
         self._planned = True
-
-    def _looked_at(self) -> Iterator[Cell | None]:
-        """Cells that say something beside their column."""
-        for facts in self._facts:
-            yield facts.speed
-            yield facts.state
-        for cells in self._markers.values():
-            yield from cells
-        if (breaks := self._columns.get("port_discontinuity_time")) is not None:
-            yield from breaks.cells
 
     def _kept(self, series: Series) -> bool:
         """Boot time is in the epoch, and needs no row of its own."""
@@ -274,10 +192,6 @@ class Grid:
         slower = slowest if slowest > self._interval_us else None
         if counter.kind != "counter" or counter.bits != 64 or slower is not None:
             self._forms[series.column] = CounterForm(kind=counter.kind, bits=counter.bits, refresh_us=slower)
-
-
-def _is_port(row: str) -> bool:
-    return row != DEVICE_ROW and not row.startswith(PART_PREFIXES)
 
 
 def _rank(series: Series) -> tuple[int, int]:

@@ -13,9 +13,10 @@ from collectors.fabric.reading import Raw
 from collectors.fabric.series import Site
 from collectors.gnmi import wire
 from collectors.gnmi.catalog import Catalog
-from collectors.gnmi.layout import JsonObject, Layouts
+from collectors.gnmi.layout import Layouts
 from collectors.gnmi.mapping import Mapping, Subscribed
 from collectors.gnmi.neighbours import Neighbours
+from collectors.gnmi.objects import Objects
 from collectors.gnmi.path import GnmiPath, read_path
 from collectors.gnmi.tree import Container, Tree, is_container
 from collectors.gnmi.value import ValueForm, plain, read_json
@@ -66,8 +67,7 @@ class Decoder:
         self._half_round_ns = interval_us * 500
         self._baseline = baseline
         self._cells: dict[bytes, dict[bytes, Cell]] = {}
-        self._layouts = layouts if layouts is not None else Layouts()
-        self._objects: dict[tuple[bytes, bytes], JsonObject] = {}
+        self._objects = Objects(self._grid, self._put, layouts if layouts is not None else Layouts())
         self._entries = 0
         self._last_prefix = (b"", GnmiPath())
         self._newest = 0
@@ -162,33 +162,21 @@ class Decoder:
                     cell.value = n
                     cell.stamp = stamp
                     continue
-            if cell is not None or late or not self._again(prefix, update, stamp):
-                self._other(cells, prefix, update, cell, stamp)
+            if cell is None and not late and (leaves := self._objects.again(prefix, update, stamp)) is not None:
+                self.samples += leaves - 1
+                continue
+            self._other(cells, prefix, update, cell, stamp)
         return scrape
 
     def _is_new_round(self, cells: dict[bytes, Cell], prefix: bytes, path: bytes, ts: int) -> bool:
         """A value that came already in this round comes again, with a newer time."""
-        known: Cell | Container | None = cells.get(path)
-        if known is None and (json_object := self._objects.get((prefix, path))) is not None:
-            known = json_object.container
+        known = cells.get(path) or self._objects.container(prefix, path)
         return (
             known is not None
             and known.stamp[1] == self._grid.round
             and ts > known.stamp[0]
             and ts - self._round_start >= self._half_round_ns
         )
-
-    def _again(self, prefix: bytes, update: Any, stamp: tuple[int, int]) -> bool:
-        """Whether it is a JSON object that came before, of the same form, and newer than all before it: it is in."""
-        json_object = self._objects.get((prefix, update.path))
-        if json_object is None:
-            return False
-        value = update.val
-        layout = json_object.take(value.json_ietf_val or value.json_val, stamp, self._grid, self._put)
-        if layout is None:
-            return False
-        self.samples += layout.leaves - 1
-        return True
 
     def _other(
         self, cells: dict[bytes, Cell], prefix: bytes, update: Any, cell: Cell | None, stamp: tuple[int, int]
@@ -205,12 +193,11 @@ class Decoder:
                 self._put(cell, None, stamp)
             return
         if is_container(raw):
-            json_object = self._objects.get((prefix, update.path))
-            if json_object is None:
-                json_object = JsonObject(Container(self._path(prefix, update.path)))
-                self._objects[prefix, update.path] = json_object
+            container = self._objects.container(prefix, update.path)
+            if container is None:
+                container = Container(self._path(prefix, update.path))
+                self._objects.add(prefix, update.path, container)
                 self._count_entry()
-            container = json_object.container
             container.stamp = max(stamp, container.stamp)
             if isinstance(raw, dict) and (renamed := self._catalog.table(container.path, raw)) is not None:
                 if renamed:
@@ -220,7 +207,7 @@ class Decoder:
             self._tree.walk(container, raw, stamp)
             self.samples += self._tree.leaves - 1
             if isinstance(raw, dict):
-                json_object.learn(raw, self._grid, self._layouts)
+                self._objects.learn(prefix, update.path, raw)
             return
         if cell is None:
             cell = cells[update.path] = self._catalog.cell(self._path(prefix, update.path))
@@ -248,10 +235,7 @@ class Decoder:
         for cells in self._cells.values():
             cells.clear()
         self._cells.clear()
-        for json_object in self._objects.values():
-            if json_object.layout is not None:
-                self._grid.let_go(json_object.layout.block)
-        self._objects.clear()
+        self._objects.forget()
         self._entries = self._tree.entries = 0
 
     def _delete(self, prefix: bytes, paths: Any, ts: int) -> None:

@@ -21,10 +21,6 @@ from collectors.gnmi.tree import Container
 MOST_KEYS = 4096
 """Of one object: keys that come in another order are searched for."""
 MOST_SHAPES = 256
-PAID_OFF = 16
-"""Objects read by a layout until it was worth being made."""
-LONGEST_WAIT = 255
-"""Objects read the slow way until a layout is made again."""
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 Put = Callable[[Cell, Raw, Stamp], None]
@@ -176,44 +172,6 @@ class Layouts:
             except ValueError:  # a key with a quote or a control character
                 raise _Unlike from None
         return made
-
-
-class JsonObject:
-    """One object of the device as it comes again and again, with its layout while it keeps to one."""
-
-    __slots__ = ("_served", "_wait", "_waits", "container", "layout")
-
-    def __init__(self, container: Container) -> None:
-        self.container = container
-        self.layout: Layout | None = None
-        self._served = 0
-        self._wait = self._waits = 1
-
-    def take(self, raw: bytes, stamp: Stamp, grid: Grid, put: Put) -> Layout | None:
-        """The layout by which its values are in their cells. None: nothing was done, read it the slow way."""
-        layout = self.layout
-        if layout is None:
-            return None
-        if layout.take(raw, stamp, grid, put):
-            self._served += 1
-            self.container.stamp = stamp
-            return layout
-        grid.let_go(layout.block)
-        self.layout = None
-        # One that did not last is not worth making again soon.
-        self._wait = self._waits = 0 if self._served >= PAID_OFF else min(2 * self._waits + 1, LONGEST_WAIT)
-        return None
-
-    def learn(self, raw: dict[str, Any], grid: Grid, layouts: Layouts) -> None:
-        """After the slow way: the object as it was walked."""
-        if self._wait > 0:
-            self._wait -= 1
-            return
-        self.layout, self._served = layouts.layout(self.container, raw), 0
-        if self.layout is None:
-            self._wait = LONGEST_WAIT
-        else:
-            grid.hold(self.layout.block)
 
 
 def _is_whole(cell: Cell, raw: Raw) -> bool:

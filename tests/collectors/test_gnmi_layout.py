@@ -15,8 +15,9 @@ from collectors.fabric.grid import Grid
 from collectors.fabric.series import Every, Site
 from collectors.gnmi import wire
 from collectors.gnmi.decoder import Decoder
-from collectors.gnmi.layout import JsonObject, Layouts
+from collectors.gnmi.layout import Layouts
 from collectors.gnmi.mapping import Mapping, Subscribed
+from collectors.gnmi.objects import JsonObject
 from collectors.gnmi.path import GnmiPath, parse_path, write_path
 from collectors.gnmi.tree import Container, Tree
 from tests.collectors.gnmi_bytes import response
