@@ -1,5 +1,6 @@
 """Cells, rows and columns of one device."""
 
+from collectors.fabric.block import Block
 from collectors.fabric.grid import Grid
 from collectors.fabric.series import Every, Series, Site
 from collectors.fabric.vocabulary import counter_table
@@ -126,3 +127,77 @@ def test_a_speed_in_megabits_is_the_ports_speed_and_zero_is_not_known() -> None:
         put(grid, Series(row, "IF-MIB::ifHighSpeed", counter=mbps), speed)
     scrape = grid.cut("leaf", 1, cluster="c")
     assert [port.speed_gbps for port in scrape.ports] == [400.0, None]
+
+
+PACKETS = counter_table("openconfig").find("/interfaces/interface/state/counters/in-pkts")
+STATE = counter_table("openconfig").find("/interfaces/interface/state/oper-status")
+
+
+def block(grid: Grid, every: Every = Every()) -> Block:  # noqa: B008
+    """Octets of ports a and b, packets of b alone, whether b is up; the values come in the order b, a."""
+    packets = Series("b", "/interfaces/interface/state/counters/in-pkts", counter=PACKETS, every=every)
+    state = Series("b", "/interfaces/interface/state/oper-status", counter=STATE)
+    cells = [grid.cell(s) for s in (octets("b", every), packets, state, octets("a", every))]
+    made = Block(cells, [0, 1, 2, 3])
+    grid.hold(made)
+    return made
+
+
+def take(grid: Grid, held: Block, *values: int) -> None:
+    grid.take(held, [*values, None], (grid.round, grid.round))
+
+
+def test_columns_of_a_block_are_what_its_cells_would_say() -> None:
+    grid = Grid(site=Site())
+    held = block(grid)
+    seen = []
+    for n in range(3):
+        take(grid, held, 10 + n, 20 + n, n % 2, 30 + n)
+        scrape = grid.cut("leaf", 1, cluster="c")
+        seen.append((scrape.columns["port_rx_bytes"], scrape.columns["port_rx_packets"], scrape.ports[1].oper_up))
+    assert seen == [([30, 10], [None, 20], False), ([31, 11], [None, 21], True), ([32, 12], [None, 22], False)]
+
+
+def test_a_block_that_stays_away_three_rounds_is_no_longer_known() -> None:
+    grid = Grid(site=Site(), interval_us=SECOND)
+    held = block(grid, Every(SECOND))
+    seen = []
+    for n in range(6):
+        if n < 2:
+            take(grid, held, 1, 2, 1, 3)
+        seen.append(grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"])
+    assert seen == [[3, 1]] * 5 + [[None, None]]
+
+
+def test_a_value_put_by_itself_after_its_block_is_the_one_that_stands() -> None:
+    grid = Grid(site=Site())
+    held = block(grid)
+    for _ in range(2):
+        take(grid, held, 1, 2, 1, 3)
+        grid.cut("leaf", 1, cluster="c")
+    take(grid, held, 4, 5, 1, 6)
+    grid.settle()
+    put(grid, octets("a"), 7)
+    assert grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"] == [7, 4]
+
+
+def test_a_cell_of_two_blocks_holds_what_came_last() -> None:
+    grid = Grid(site=Site())
+    first, second = block(grid), block(grid)
+    seen = []
+    for n, held in enumerate((first, second, first, first, second)):
+        take(grid, first if held is second else second, 0, 0, 0, 0)
+        take(grid, held, n, 2, 1, n)
+        seen.append(grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"])
+    assert seen == [[n, n] for n in range(5)]
+
+
+def test_a_block_that_was_let_go_leaves_its_values_in_the_cells() -> None:
+    grid = Grid(site=Site())
+    held = block(grid)
+    for n in range(2):
+        take(grid, held, n, 2, 1, 3)
+        grid.cut("leaf", 1, cluster="c")
+    take(grid, held, 8, 2, 1, 9)
+    grid.let_go(held)
+    assert grid.cut("leaf", 1, cluster="c").columns["port_rx_bytes"] == [9, 8]
