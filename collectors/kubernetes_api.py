@@ -90,7 +90,7 @@ def _client(kubeconfig: Path | None) -> Any:
         else:
             config.load_kube_config(None if kubeconfig is None else str(kubeconfig), client_configuration=configuration)
     except (config.ConfigException, OSError, ValueError) as why:
-        said = str(why).partition("\n")[0]
+        said = str(why).partition("\n")[0].rstrip(".")
         raise SourceError(f"{said}; run in a pod of the cluster, or give --kubeconfig FILE") from why
     client = kubernetes.client.ApiClient(configuration)
     _watch_connections(client.rest_client.pool_manager)
