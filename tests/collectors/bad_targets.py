@@ -42,6 +42,8 @@ from tests.collectors.test_prometheus_import import T_S, Server, points
 
 TIMEOUT = "0.4"
 INTERVAL = "0.1"
+SWITCH_INTERVAL_S = 0.5
+"""A switch that says nothing for one and a half of it is a failed beat: also a good one on a busy machine."""
 MIB = 1 << 20
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]
@@ -223,20 +225,20 @@ async def switch(folder: Path) -> AsyncIterator[Scene]:
         number = 0
         while True:
             number += 1
-            ts_ns = 1_700_000_000_000_000_000 + number * 200_000_000
+            ts_ns = 1_700_000_000_000_000_000 + number * 500_000_000
             await asked.send(response(ts_ns, {IN_OCTETS: number}), *(() if number > 1 else (sync(),)))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
 
     async with peer(answer) as good:
         host, _, port = good.partition(":")
         async with Proxy((host, int(port)), b"\0\0\0\4\0\0\0\0\0").listening() as proxy:
             preset, access = presets(None)["openconfig"], Access(insecure=True)
-            shared = reporting(outlet, float(INTERVAL))
+            shared = reporting(outlet, SWITCH_INTERVAL_S)
             streams = [
                 Stream(Target(name=name, address=address, preset=preset, access=access), shared)
                 for name, address in (("bad", f"127.0.0.1:{proxy.port}"), ("good", good))
             ]
-            async with serving(run_streams(streams, float(INTERVAL))):
+            async with serving(run_streams(streams, SWITCH_INTERVAL_S)):
                 yield Scene(outlet, proxy, lambda beat: beat.subject == "bad", lambda beat: beat.subject == "good")
 
 
@@ -338,18 +340,26 @@ async def pod_resources(folder: Path) -> AsyncIterator[Scene]:
             yield Scene(outlet, proxy, of("bad.sock"), of("good.sock"))
 
 
-IN_TLS = ("half-then-hangs", "half-then-closes", "endless")
-"""The rest is the same to TLS from outside."""
+def some(*names: str) -> tuple[Abuse, ...]:
+    """Where the rest goes the way of another row."""
+    return tuple(abuse for abuse in ABUSES + LIES if abuse.name in names)
+
+
 ROWS = (
     Row("dcgm-http", dcgm_http, 17 * MIB, ABUSES + LIES),
-    Row("dcgm-https", dcgm_https, 17 * MIB, tuple(abuse for abuse in ABUSES if abuse.name in IN_TLS) + LIES),
-    Row("dcgm-tls-handshake", dcgm_handshake, MIB),
+    Row("dcgm-https", dcgm_https, 17 * MIB, some("half-then-hangs", "half-then-closes", "endless", "claims-less")),
+    Row(
+        "dcgm-tls-handshake",
+        dcgm_handshake,
+        MIB,
+        some("silent", "half-then-hangs", "half-then-closes", "garbage", "endless"),
+    ),
     Row("nccl-ras", ras, 256 * MIB),
     Row("infiniband-ufm", ufm, 512 * MIB, ABUSES + LIES),
     Row("gnmi", switch, 64 * MIB),
     Row("sonic-redis", redis, 64 * MIB, ABUSES + LIES, SERVER),
     Row("prometheus-history", history, 64 * MIB, ABUSES + LIES),
     Row("kubernetes-api", api, 64 * MIB, ABUSES + LIES),
-    Row("dcgm-kubernetes-discovery", discovered, 64 * MIB, ABUSES + LIES),
+    Row("dcgm-kubernetes-discovery", discovered, 64 * MIB, some("silent", "trickles", "half-then-closes", "endless")),
     Row("kubelet-socket", pod_resources, 16 * MIB),
 )
