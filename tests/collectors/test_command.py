@@ -88,7 +88,10 @@ def test_options_of_a_table_are_those_of_the_command(tmp_path: Path) -> None:
         ("[dcgm", ": not TOML: "),
         ("[gpus]\n", ": [gpus]: no such source; there are dcgm, "),
         ("dcgm = 5\n", ": dcgm: write a table [dcgm] with the options as keys"),
-        ("[dcgm]\ntargit = 'a'\n", ": [dcgm] targit: no such option; there are bearer-token-file, ca, cert, dns-server"),
+        (
+            "[dcgm]\ntargit = 'a'\n",
+            ": [dcgm] targit: no such option; there are bearer-token-file, ca, cert, dns-server",
+        ),
         ("[dcgm]\ninterval = 'soon'\n", ": [dcgm] interval: invalid seconds value: 'soon'"),
         ("[dcgm]\ninterval = -1\n", ": [dcgm] interval: '-1' is not a positive number of seconds"),
         ("[dcgm]\ntarget = true\n", ": [dcgm] target: write text or a number, not True"),
