@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from collectors.discovery.discovery import MOST, Found
 from collectors.discovery.hostlist import HostlistError, expand
-from collectors.infiniband.tool import run_tool
 from collectors.source import SourceError
+from collectors.tool import run_tool
 
 WAIT_S = 10.0
 FORM = "%N|%o|%G"
@@ -70,7 +70,7 @@ def _run(command: list[str]) -> str:
         # In this thread, which may wait. It ends with all that the command started, and reads no more than it may.
         done = asyncio.run(run_tool(command, WAIT_S))
     except OSError as why:
-        raise SourceError(str(why).partition("; ")[0]) from why
+        raise SourceError(str(why)) from why
     if done.status:
         said = done.err.decode("utf-8", "replace").strip().partition("\n")[0] or f"exit status {done.status}"
         raise SourceError(said if said.startswith("sinfo") else f"sinfo: {said}")

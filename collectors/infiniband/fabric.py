@@ -17,7 +17,7 @@ from collectors.infiniband.ibqueryerrors import Scan, read_ibqueryerrors
 from collectors.infiniband.linkinfo import read_linkinfo
 from collectors.infiniband.messages import links, messages
 from collectors.infiniband.reading import ALL_PORTS, Reading
-from collectors.infiniband.tool import Output, ToolError
+from collectors.tool import Output, ToolError
 
 Run = Callable[[list[str]], Awaitable[Output]]
 

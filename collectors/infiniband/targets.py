@@ -17,9 +17,9 @@ from collectors.infiniband.host import Host
 from collectors.infiniband.names import read_names
 from collectors.infiniband.settings import infiniband_settings
 from collectors.infiniband.sysfs import CLASS, Sysfs
-from collectors.infiniband.tool import run_tool
 from collectors.settings import this_node
 from collectors.source import SourceError
+from collectors.tool import run_tool
 
 FILES = ("perfquery", "ibqueryerrors", "iblinkinfo", "ibnetdiscover", "ibdiagnet")
 """Options that name a text which a tool wrote."""
@@ -94,7 +94,12 @@ def _fabric(args: argparse.Namespace, names: dict[str, str], cluster: str, *, on
     options: tuple[str, ...] = ("-C", args.hca) if args.hca else ()
     options += ("-P", str(args.hca_port)) if args.hca_port else ()
     fabric = Fabric(
-        run=lambda argv: run_tool([_tool(args.tools, argv[0]), *argv[1:]], args.timeout),
+        run=lambda argv: run_tool(
+            [_tool(args.tools, argv[0]), *argv[1:]],
+            args.timeout,
+            absent="install infiniband-diags, or give its folder with --tools",
+            slow="see --timeout",
+        ),
         names=names,
         cluster=cluster,
         options=options,

@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
-from collectors.infiniband.tool import run_tool
 from collectors.placement.listing import Listing
 from collectors.slurm.reply import ReplyError, read_reply
 from collectors.source import SourceError
+from collectors.tool import run_tool
 
 WAIT_S = 30.0
 MAX_BYTES = 512 << 20
@@ -45,7 +45,7 @@ def run_command(command: tuple[str, ...]) -> bytes:
         # In this thread, which may wait. It ends with all that the command started, and reads no more than it may.
         done = asyncio.run(run_tool(list(command), WAIT_S, MAX_BYTES))
     except OSError as why:
-        raise SourceError(str(why).partition("; ")[0]) from why
+        raise SourceError(str(why)) from why
     if done.status:
         said = done.err.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix(f"{name}: ")
         hint = "; --json needs Slurm 21.08 or newer with its JSON plug-in" if "json" in said.lower() else ""

@@ -11,8 +11,8 @@ from collectors.contract.fabric import Link
 from collectors.contract.topics import FABRIC_LINKS, FABRIC_SCRAPES
 from collectors.infiniband import source
 from collectors.infiniband.fabric import Fabric
-from collectors.infiniband.tool import ToolError, run_tool
 from collectors.source import SourceError
+from collectors.tool import ToolError, run_tool
 from tests.collectors import ib_texts as texts
 from tests.collectors.ib_source import once, parsed
 from tests.collectors.list_outlet import ListOutlet
@@ -84,7 +84,7 @@ def test_a_cable_that_left_is_told_as_down_but_not_where_a_part_did_not_answer(t
     moment = [0.0]
     fabric(tmp_path)
     sweeping = Fabric(
-        run=lambda argv: run_tool([str(tmp_path / argv[0]), *argv[1:]], 20),
+        run=lambda argv: run_tool([str(tmp_path / argv[0]), *argv[1:]], 20, absent="install infiniband-diags"),
         names={},
         cluster="c",
         topology_every_s=60.0,

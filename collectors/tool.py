@@ -1,4 +1,4 @@
-"""Runs a tool of infiniband-diags, bounded in time and in what it may print."""
+"""Runs another program, bounded in time and in what it may print."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass
 
 MOST_BYTES = 256 << 20
-"""Some 300 bytes a port: far above the largest subnet of 48 k LIDs."""
+"""Of infiniband-diags some 300 bytes a port: far above the largest subnet of 48 k LIDs."""
 STDERR_BYTES = 64 << 10
 REST_S = 1.0
 """For what a killed tool left in its pipes."""
@@ -32,8 +32,13 @@ class ToolError(OSError):
     """The tool could not be run, printed without end, or took too long."""
 
 
-async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYTES) -> Output:
-    """Run it to its end. One that takes too long is killed with all that it started. Raises `ToolError`."""
+async def run_tool(
+    argv: list[str], timeout_s: float, most_bytes: int = MOST_BYTES, *, absent: str = "", slow: str = ""
+) -> Output:
+    """Run it to its end. One that takes too long is killed with all that it started.
+
+    Raises `ToolError`; `absent` and `slow` say what to do where it is not there, or takes too long.
+    """
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
@@ -43,7 +48,7 @@ async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYT
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise ToolError(f"{argv[0]}: not found; install infiniband-diags, or give its folder with --tools") from None
+        raise ToolError(f"{argv[0]}: not found" + (f"; {absent}" if absent else "")) from None
     except OSError as why:
         raise ToolError(f"{argv[0]}: {why.strerror}") from why
     assert process.stdout is not None
@@ -57,7 +62,7 @@ async def run_tool(argv: list[str], timeout_s: float, most_bytes: int = MOST_BYT
             out, err = await asyncio.gather(*reads)
             return Output(out, err, await process.wait())
     except TimeoutError:
-        raise ToolError(f"{argv[0]}: no end within {timeout_s:g} s; see --timeout") from None
+        raise ToolError(f"{argv[0]}: no end within {timeout_s:g} s" + (f"; {slow}" if slow else "")) from None
     finally:
         for read in reads:
             read.cancel()
