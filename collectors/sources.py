@@ -25,11 +25,11 @@ SOURCES: dict[str, tuple[str, str]] = {
     "nccl-log": ("collectors.nccl_log.source", "which process and GPU is which rank, from NCCL's log"),
     "nccl-tests": ("collectors.nccl_tests.source", "bandwidth of collectives, from what nccl-tests printed"),
     "gnmi": ("collectors.gnmi.source", "switch ports, over gNMI"),
-    "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "sonic": ("collectors.sonic.source", "switch ports, from SONiC's COUNTERS_DB"),
+    "snmp": ("collectors.snmp.source", "switch ports, over SNMP v2c or v3"),
     "infiniband": ("collectors.infiniband.source", "InfiniBand ports: this host's, or the fabric's by its tools"),
     "nic": ("collectors.nic.source", "network interfaces of this host, and which GPUs are by which"),
-    "snmp": ("collectors.snmp.source", "switch ports, over SNMP v2c or v3"),
+    "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "slurm": ("collectors.slurm.source", "which GPUs a job holds and how it ended, from Slurm"),
     "kubernetes": ("collectors.kubernetes.source", "which pods with GPUs belong to which job, from Kubernetes"),
 }
