@@ -199,11 +199,13 @@ async def endless(proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.St
     await reader.read(1 << 16)
     writer.write(proxy.endless_head)
     sent = 0
-    while True:
+    # Over TLS a write to a lost connection is only logged, and `drain` neither waits nor raises.
+    while not writer.transport.is_closing():
         writer.write(PIECE)
         await writer.drain()
         sent += len(PIECE)
         proxy.sent = max(proxy.sent, sent)
+        await asyncio.sleep(0)
 
 
 def lies(by: int) -> Play:
