@@ -66,3 +66,8 @@ def test_the_files_that_are_shown_are_read(tmp_path: Path) -> None:
         file = tmp_path / "collectors.toml"
         file.write_text(block)
         assert read_config(file)
+
+
+def test_every_source_has_its_section() -> None:
+    headings = re.findall(r"^## ([\w-]+): ", (ROOT / "docs" / "sources.md").read_text(), re.MULTILINE)
+    assert sorted(headings) == sorted(SOURCES)
