@@ -8,15 +8,17 @@ from collectors.contract.message import Message, scoped
 from collectors.contract.topic import DAY_MS, Topic
 
 Severity = Literal["critical", "warning", "info"]
-SubjectKind = Literal["gpu", "node", "rank", "job", "port", "device", "collector"]
+Confidence = Literal["high", "medium", "low"]
+SubjectKind = Literal["gpu", "node", "rank", "job", "port", "device", "collector", "rack", "comm"]
 HealthState = Literal["healthy", "suspect", "cordoned", "unknown"]
+OrderKind = Literal["ack", "mute", "unmute", "maintenance"]
 
 
 class Subject(Struct, frozen=True, kw_only=True):
     """The part that a finding is about. `id` is unique within its cluster and kind.
 
     gpu: the UUID (`node/pci` if unknown); node: its name; rank: `job/rank`; job: its name;
-    port: `device/port`; device: its name; collector: its name.
+    port: `device/port`; device: its name; collector: its name; rack: its name; comm: `job/communicator`.
     """
 
     kind: SubjectKind
@@ -41,6 +43,16 @@ class Evidence(Struct, frozen=True, kw_only=True):
     ts_us: int | None = None
 
 
+class Candidate(Struct, frozen=True, kw_only=True):
+    """One of several parts (or jobs) that may be meant, where the evidence does not single one out."""
+
+    kind: SubjectKind
+    id: str
+    score: float
+    """0 to 1: how much of the evidence speaks for it."""
+    why: str
+
+
 class Finding(Message, frozen=True, kw_only=True):
     """An edge in one episode of one fault. `ts_us` is the event time of the edge.
 
@@ -61,6 +73,16 @@ class Finding(Message, frozen=True, kw_only=True):
     evidence: list[Evidence] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
     action: str | None = None
+    confidence: Confidence | None = None
+    """How sure the cause is; None: as sure as the detector ever is."""
+    slowdown: float | None = None
+    """S of the whole job: step time over what it would be without this fault; an estimate."""
+    gpu_hours_lost_per_hour: float | None = None
+    """World size x (1 - 1/S)."""
+    candidates: list[Candidate] = field(default_factory=list)
+    """Parts that may be meant, likeliest first; empty: it is the subject."""
+    shadow: bool = False
+    """Judged and stored, never told: of a detector that is being tried out."""
 
 
 def finding_key(finding: Finding) -> str:
@@ -98,6 +120,63 @@ class Incident(Message, frozen=True, kw_only=True):
     action: str
     runbook: str
     evidence: list[Evidence] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    """Jobs that may be hurt and parts that may be meant, likeliest first, where that is not sure."""
+    confidence: Confidence | None = None
+    owner: str = "fleet"
+    """Who acts: `fleet`, `network`, `telemetry` or `job` (`streams/causes.py`)."""
+    acked_by: str | None = None
+    acked_us: int | None = None
+    muted_until_us: int | None = None
+    """Nobody is told until then; loss of data is told all the same."""
+    muted_by: str | None = None
+    planned: str | None = None
+    """The planned work that explains it; such an incident is not told."""
+
+
+class Order(Message, frozen=True, kw_only=True):
+    """What a person said: seen it, be quiet about it, we are working there. Kept in Kafka, the last of an id is true.
+
+    `ts_us`: when it was said. `ack`: one incident. `mute`: an incident, a cause word or a part until `until_us`.
+    `unmute`: ends the order of the same id. `maintenance`: planned work on nodes, devices or racks.
+    """
+
+    id: str
+    kind: OrderKind
+    incident: str | None = None
+    cause: str | None = None
+    parts: list[str] = field(default_factory=list)
+    """`kind:id`, as `node:node-07`, `rack:r2`, `device:leaf-3`, `port:leaf-3/Ethernet8`; empty: any part."""
+    from_us: int | None = None
+    until_us: int | None = None
+    by: str
+    why: str = ""
+
+
+class GpuPast(Struct, frozen=True, kw_only=True):
+    """What the warehouse knows of one GPU's memory from before Kafka's retention."""
+
+    uuid: str
+    days: dict[int, float] = field(default_factory=dict)
+    """Days since 1970 (UTC) -> corrected errors."""
+    events: dict[int, int] = field(default_factory=dict)
+    """Days since 1970 (UTC) -> events: runs of growth split by an hour of quiet that began on that day."""
+    correctable_remaps: dict[int, float] = field(default_factory=dict)
+    """Days since 1970 (UTC) -> rows remapped for corrected errors, as they stood at the day's end (DCGM 394)."""
+    seen_days: int = 0
+    """GPU-days behind it."""
+
+
+class NodePast(Message, frozen=True, kw_only=True):
+    """The past of all GPUs of a node, and the fleet's rates to compare with. `ts_us`: up to when it goes."""
+
+    node: str
+    gpus: list[GpuPast] = field(default_factory=list)
+    fleet_gpu_days: float = 0.0
+    fleet_events: float = 0.0
+    """Corrected-error events of the whole fleet in those GPU-days."""
+    fleet_event_days: float = 0.0
+    """GPU-days with at least one event."""
 
 
 class HealthReason(Struct, frozen=True, kw_only=True):
@@ -137,5 +216,19 @@ NODE_HEALTH = Topic(
     partitions=1,
     compacted=True,
 )
+ORDERS = Topic(
+    name="incident.orders.v1",
+    type=Order,
+    key=lambda m: scoped(m.cluster, m.id),
+    partitions=1,
+    compacted=True,
+)
+NODE_PASTS = Topic(
+    name="node.pasts.v1",
+    type=NodePast,
+    key=lambda m: scoped(m.cluster, m.node),
+    partitions=1,
+    compacted=True,
+)
 
-STREAM_TOPICS: tuple[Topic[Any], ...] = (FINDINGS, INCIDENTS, NODE_HEALTH)
+STREAM_TOPICS: tuple[Topic[Any], ...] = (FINDINGS, INCIDENTS, NODE_HEALTH, ORDERS, NODE_PASTS)

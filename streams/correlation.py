@@ -31,7 +31,9 @@ class Correlation:
         self._correlator, self._nodes = Correlator(self.world), Health(self.world)
 
     def feed(self, finding: Finding) -> list[Output]:
-        """Incidents and node health that one finding brings about."""
+        """Incidents and node health that one finding brings about; a shadow's brings none."""
+        if finding.shadow:
+            return []
         self.cases, incidents = self._correlator.step(self.cases, (finding,))
         out: list[Output] = [(INCIDENTS, i) for i in incidents]
         return out + [(NODE_HEALTH, h) for h in self._nodes.step(self.health, finding, self.is_cause)]

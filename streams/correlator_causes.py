@@ -1,5 +1,6 @@
 """Which kind of fault explains which: hardware over symptom, and how grave it is by who is hurt."""
 
+from streams.causes import cause_row
 from streams.contract import Finding, Severity
 from streams.correlator_parts import Parts, collector_host, finding_gpu, finding_node
 from streams.placements import Named
@@ -10,19 +11,6 @@ BROKEN = 90
 SYMPTOM = 50
 """Below it a finding shows an effect: it waits a little for its cause before anyone is told."""
 
-_GRAVE_MEMORY = 90
-_LEVEL = {
-    ("xid", "critical"): 100,
-    ("memory", "critical"): _GRAVE_MEMORY,
-    ("lossless_drop", "critical"): 80,
-    ("lossless_drop", "warning"): 80,
-    ("xid", "warning"): 70,
-    ("memory", "warning"): 55,
-    ("throttle", "critical"): 60,
-    ("throttle", "warning"): 60,
-}
-_SILENCE = {"node": 40, "device": 35, "collector": 30, "gpu": 28, "rank": 12, "job": 10}
-_EFFECT = {"rank": 20, "node": 22, "job": 10}
 _REMOTE_COLLECTOR = 42
 """A collector that runs elsewhere and fell silent explains the silence of what it read, not the other way round."""
 
@@ -32,13 +20,9 @@ HURTS_BY_PLACE = ("throttle", "lossless_drop")
 
 def level(finding: Finding, world: World) -> int:
     """Precedence of a finding as a cause."""
-    kind = finding.subject.kind
-    if finding.detector == "silence":
-        if kind == "collector" and not _is_node(finding, world):
-            return _REMOTE_COLLECTOR
-        return _SILENCE.get(kind, 10)
-    known = _LEVEL.get((finding.detector, finding.severity))
-    return known if known is not None else _EFFECT.get(kind, 52)
+    if finding.cause == "collector_silent" and not _is_node(finding, world):
+        return _REMOTE_COLLECTOR
+    return cause_row(finding.cause).weight(finding.severity)
 
 
 def explains(

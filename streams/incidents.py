@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from streams.cables import is_own
+from streams.causes import FLEET_SILENCE, cause_row, runbook
 from streams.contract import Evidence, Finding, Incident
 from streams.correlator_causes import gpus_at, jobs_hurt, severity
 from streams.correlator_parts import finding_gpu, finding_node
 from streams.correlator_state import Case, CorrelatorState
-from streams.incident_words import FLEET_SILENCE, action_for, runbook_for
 from streams.world import World
 
 MOST_SYMPTOMS = 500
@@ -68,8 +68,9 @@ def incident(
         opened_us=opened_us,
         cleared_us=cleared_us,
         summary=_summary(root, findings, case, sorted(jobs), lost, opened_us, cleared_us or ts_us, world),
-        action=(None if case.fleet else root.action) or action_for(word, root.detector),
-        runbook=runbook_for(word, root.detector),
+        action=(None if case.fleet else root.action) or cause_row(word).action,
+        runbook=runbook(word),
+        owner=cause_row(word).owner,
         evidence=_evidence(state, case, symptoms),
     )
 

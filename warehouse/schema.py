@@ -38,6 +38,8 @@ FOLDERS = {
     "finding_edges": MONTH,
     "incident_edges": MONTH,
     "node_scores": MONTH,
+    "node_states": MONTH,
+    "orders": MONTH,
 }
 """A merge makes one file of a folder: the faster a table grows, the shorter the time that a folder holds."""
 

@@ -8,6 +8,7 @@ from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import scoped
+from collectors.contract.node import NodeState
 from collectors.contract.topic import DAY_MS, Topic
 
 LARGE_BYTES = 8 << 20
@@ -47,6 +48,14 @@ FABRIC_LINKS = Topic(
     partitions=1,
     compacted=True,
 )
+NODE_STATES = Topic(
+    name="node.states.v1",
+    type=NodeState,
+    # With its source: a scheduler's word must not replace another's in the compacted log.
+    key=lambda m: scoped(m.cluster, m.node, m.source),
+    partitions=1,
+    compacted=True,
+)
 COLLECTOR_BEATS = Topic(name="collector.beats.v1", type=Beat, key=lambda m: scoped(m.cluster, m.collector))
 REJECTED = Topic(name="rejected.v1", type=Rejected, key=lambda m: m.source, partitions=1, retention_ms=14 * DAY_MS)
 
@@ -59,6 +68,7 @@ COLLECTOR_TOPICS: tuple[Topic[Any], ...] = (
     JOB_PLACEMENTS,
     FABRIC_SCRAPES,
     FABRIC_LINKS,
+    NODE_STATES,
     COLLECTOR_BEATS,
     REJECTED,
 )

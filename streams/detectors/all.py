@@ -1,5 +1,7 @@
-"""Every detector, with its default limits."""
+"""Every detector with the type of its limits: a section of the limits file each."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
@@ -7,6 +9,7 @@ from streams.detectors.lossless import LosslessDropDetector
 from streams.detectors.lossless_limits import LosslessLimits
 from streams.detectors.memory import MemoryDetector
 from streams.detectors.memory_conditions import MemoryLimits
+from streams.detectors.shadow import Shadowed
 from streams.detectors.silence import SilenceDetector, Watch
 from streams.detectors.silence_limits import SilenceLimits
 from streams.detectors.straggler import StragglerDetector
@@ -17,13 +20,42 @@ from streams.detectors.xid import XidDetector
 from streams.detectors.xid_state import XidLimits
 
 
-def detectors() -> list[Detector[Any]]:
-    """A new set. Detectors hold limits only; whoever runs them keeps their states."""
-    return [
-        MemoryDetector(MemoryLimits()),
-        XidDetector(XidLimits()),
-        ThrottleDetector(ThrottleLimits()),
-        StragglerDetector(StragglerLimits()),
-        LosslessDropDetector(LosslessLimits()),
-        *(SilenceDetector(watch, SilenceLimits()) for watch in get_args(Watch)),
-    ]
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One section of the limits file and what it makes."""
+
+    section: str
+    limits: Callable[[], Any]
+    """A frozen dataclass whose defaults are the limits; its attribute docstrings are their sources."""
+    make: Callable[[Any], list[Detector[Any]]]
+
+
+SPECS: tuple[Spec, ...] = (
+    Spec("memory", MemoryLimits, lambda limits: [MemoryDetector(limits)]),
+    Spec("xid", XidLimits, lambda limits: [XidDetector(limits)]),
+    Spec("throttle", ThrottleLimits, lambda limits: [ThrottleDetector(limits)]),
+    Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
+    Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
+    Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a limits file says of one section."""
+
+    limits: Any
+    shadow: bool = False
+    """Judged and stored, never told."""
+    on: bool = True
+
+
+def detectors(choices: Mapping[str, Choice] | None = None) -> list[Detector[Any]]:
+    """A new set. Detectors hold limits only; whoever runs them keeps their states. None: the defaults."""
+    out: list[Detector[Any]] = []
+    for spec in SPECS:
+        choice = (choices or {}).get(spec.section) or Choice(limits=spec.limits())
+        if choice.on:
+            made = spec.make(choice.limits)
+            out += [Shadowed(one) for one in made] if choice.shadow else made
+    return out

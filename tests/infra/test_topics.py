@@ -4,7 +4,7 @@ from infra.topics import ALL_TOPICS, BY_NAME, wanted_config
 
 
 def test_every_topic_has_one_name() -> None:
-    assert len(BY_NAME) == len(ALL_TOPICS) == 13
+    assert len(BY_NAME) == len(ALL_TOPICS) == 16
 
 
 def test_what_the_correlator_must_see_in_one_order_has_one_partition() -> None:
@@ -14,6 +14,9 @@ def test_what_the_correlator_must_see_in_one_order_has_one_partition() -> None:
         "node.health.v1",
         "job.placements.v1",
         "fabric.links.v1",
+        "node.states.v1",
+        "node.pasts.v1",
+        "incident.orders.v1",
         "rejected.v1",
     }
 

@@ -16,6 +16,7 @@ from collectors.contract.job import (
 )
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
+from collectors.contract.node import NodeState
 from collectors.contract.topic import Topic
 from collectors.contract.topics import (
     COLLECTOR_BEATS,
@@ -27,17 +28,20 @@ from collectors.contract.topics import (
     JOB_STEPS,
     KERNEL_EVENTS,
     NCCL_WINDOWS,
+    NODE_STATES,
     REJECTED,
 )
 from streams.contract import (
     FINDINGS,
     INCIDENTS,
     NODE_HEALTH,
+    ORDERS,
     Evidence,
     Finding,
     HealthReason,
     Incident,
     NodeHealth,
+    Order,
     Subject,
 )
 
@@ -175,6 +179,11 @@ def one_of_each() -> list[tuple[Topic[Any], Message]]:
         (REJECTED, Rejected(source="job.steps.v1", ts_us=T0, why="bad", raw=b"\x00{")),
         (FINDINGS, finding()),
         (INCIDENTS, incident()),
+        (
+            NODE_STATES,
+            NodeState(node="n1", ts_us=T0, source="slurm", schedulable=False, planned=True, states=["DRAIN"]),
+        ),
+        (ORDERS, Order(id="o-1", ts_us=T0, kind="ack", incident="inc-1", by="mika")),
         (
             NODE_HEALTH,
             NodeHealth(

@@ -28,8 +28,8 @@ def test_envelopes_are_loaded_and_bad_lines_are_told_and_kept(tmp_path: Path) ->
     done = load(tmp_path, "--from-files", str(tmp_path / "a.jsonl"), "-", given=lines[0])
     assert done.returncode == 0, done.stderr
     told = done.stderr.decode()
-    assert "a.jsonl:14: not an envelope" in told
-    assert "14 messages loaded, 2 bad lines" in told
+    assert "a.jsonl:16: not an envelope" in told
+    assert "16 messages loaded, 2 bad lines" in told
     with connect(settings=WarehouseSettings(state=str(tmp_path))) as reader:
         assert reader.execute("select count(*) from gpu_health").fetchall() == [(4,)]
         bad = reader.execute("select count(*) + sum(unreported) from rejected where source like '%a.jsonl'")

@@ -73,6 +73,12 @@ def from_rows(table: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -
     return {table: build(table, dict(zip(names, zip(*rows, strict=True), strict=True)))}
 
 
+def plain_rows(table: str, parts: Mapping[str, str], messages: Sequence[Message]) -> Tables:
+    """A row a message. `parts`: column -> the field it comes from."""
+    rows = [tuple(getattr(message, part) for part in parts.values()) for message in messages]
+    return from_rows(table, tuple(parts), rows)
+
+
 def check_parallel(what: str, values: Sequence[Any], count: int) -> None:
     """Raises ValueError for a column that has not one value a row."""
     if len(values) != count:

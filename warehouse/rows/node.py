@@ -1,11 +1,11 @@
-"""`KernelEvent`, `Beat` and `Rejected` into their tables: a row a message."""
+"""`KernelEvent`, `Beat`, `NodeState` and `Rejected` into their tables: a row a message."""
 
 from collections.abc import Sequence
 
 from collectors.contract.beat import Beat, Rejected
 from collectors.contract.kernel import KernelEvent
-from collectors.contract.message import Message
-from warehouse.rows.arrow import Tables, from_rows
+from collectors.contract.node import NodeState
+from warehouse.rows.arrow import Tables, plain_rows
 
 KERNEL = {
     "cluster": "cluster",
@@ -40,6 +40,19 @@ BEAT = {
     "bytes": "bytes",
     "ignored": "ignored",
 }
+STATE = {
+    "cluster": "cluster",
+    "node": "node",
+    "ts": "ts_us",
+    "source": "source",
+    "schedulable": "schedulable",
+    "planned": "planned",
+    "states": "states",
+    "reason": "reason",
+    "until_at": "until_us",
+    "rack": "rack",
+    "serial": "serial",
+}
 REJECTED = {
     "cluster": "cluster",
     "ts": "ts_us",
@@ -55,19 +68,19 @@ REJECTED = {
 
 def kernel_tables(messages: Sequence[KernelEvent]) -> Tables:
     """A row an event."""
-    return _plain("kernel_events", KERNEL, messages)
+    return plain_rows("kernel_events", KERNEL, messages)
 
 
 def beat_tables(messages: Sequence[Beat]) -> Tables:
     """A row a sweep."""
-    return _plain("beats", BEAT, messages)
+    return plain_rows("beats", BEAT, messages)
+
+
+def state_tables(messages: Sequence[NodeState]) -> Tables:
+    """A row a word."""
+    return plain_rows("node_states", STATE, messages)
 
 
 def rejected_tables(messages: Sequence[Rejected]) -> Tables:
     """A row a report."""
-    return _plain("rejected", REJECTED, messages)
-
-
-def _plain(table: str, parts: dict[str, str], messages: Sequence[Message]) -> Tables:
-    rows = [tuple(getattr(message, part) for part in parts.values()) for message in messages]
-    return from_rows(table, tuple(parts), rows)
+    return plain_rows("rejected", REJECTED, messages)

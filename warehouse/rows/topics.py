@@ -16,14 +16,17 @@ from collectors.contract.topics import (
     JOB_STEPS,
     KERNEL_EVENTS,
     NCCL_WINDOWS,
+    NODE_STATES,
     REJECTED,
 )
-from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, STREAM_TOPICS
+from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, NODE_PASTS, ORDERS, STREAM_TOPICS
 from warehouse.rows import fabric, gpu, job, node, stream
 from warehouse.rows.arrow import Build, Tables, check_times
 
-LOADED: dict[str, Topic[Any]] = {topic.name: topic for topic in (*COLLECTOR_TOPICS, *STREAM_TOPICS)}
-"""Every topic, by name: all of them are loaded."""
+LOADED: dict[str, Topic[Any]] = {
+    topic.name: topic for topic in (*COLLECTOR_TOPICS, *STREAM_TOPICS) if topic is not NODE_PASTS
+}
+"""Every topic, by name, but the one that the warehouse itself writes."""
 
 BUILDS: dict[str, Build] = {
     name: cast(Build, build)
@@ -36,11 +39,13 @@ BUILDS: dict[str, Build] = {
         JOB_PLACEMENTS.name: job.placement_tables,
         FABRIC_SCRAPES.name: fabric.port_tables,
         FABRIC_LINKS.name: fabric.link_tables,
+        NODE_STATES.name: node.state_tables,
         COLLECTOR_BEATS.name: node.beat_tables,
         REJECTED.name: node.rejected_tables,
         FINDINGS.name: stream.finding_tables,
         INCIDENTS.name: stream.incident_tables,
         NODE_HEALTH.name: stream.health_tables,
+        ORDERS.name: stream.order_tables,
     }.items()
 }
 

@@ -26,5 +26,10 @@ create table if not exists finding_edges (
     summary VARCHAR,
     action VARCHAR,
     jobs VARCHAR[],
-    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[]
+    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[],
+    confidence VARCHAR,
+    slowdown DOUBLE,
+    gpu_hours_lost_per_hour DOUBLE,
+    candidates STRUCT(kind VARCHAR, id VARCHAR, score DOUBLE, why VARCHAR)[],
+    shadow BOOLEAN
 )

@@ -29,5 +29,13 @@ create table if not exists incident_edges (
     summary VARCHAR,
     action VARCHAR,
     runbook VARCHAR,
-    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[]
+    evidence STRUCT(what VARCHAR, value DOUBLE, unit VARCHAR, ts TIMESTAMPTZ)[],
+    candidates STRUCT(kind VARCHAR, id VARCHAR, score DOUBLE, why VARCHAR)[],
+    confidence VARCHAR,
+    owner VARCHAR,
+    acked_by VARCHAR,
+    acked_at TIMESTAMPTZ,
+    muted_until TIMESTAMPTZ,
+    muted_by VARCHAR,
+    planned VARCHAR
 )

@@ -29,7 +29,12 @@ select
     action,
     jobs,
     evidence,
-    finding
+    finding,
+    confidence,
+    slowdown,
+    gpu_hours_lost_per_hour,
+    candidates,
+    coalesce(shadow, false) as shadow
 from (
     select
         *,

@@ -30,7 +30,15 @@ select
     symptoms,
     evidence,
     cause_finding,
-    detector
+    detector,
+    candidates,
+    confidence,
+    owner,
+    acked_by,
+    acked_at,
+    muted_until,
+    muted_by,
+    planned
 from incident_edges
 qualify
     row_number() over (
