@@ -25,6 +25,7 @@ from streams.desk import Desk
 from streams.detectors.all import detectors
 from streams.faust_app import partitions_of
 from streams.judge import SWEEP_S, Judge
+from streams.limits import load
 from streams.metrics import Metrics
 from streams.outbox import Outbox
 from streams.pager import Pager
@@ -157,7 +158,8 @@ async def wire(
     app: faust.App, clients: Clients, settings: StreamSettings, state: Path, worker: int, stack: AsyncExitStack
 ) -> Parts:
     """Everything that a worker consists of, connected. Raises `UserError`."""
-    bank = Bank(detectors())
+    choices = load(Path(settings.detectors)) if settings.detectors else {}
+    bank = Bank(detectors(choices))
     topics = [t for t in bank.topics() if not t.compacted]
     counts = await partitions_of(clients, [*bank.topics(), FINDINGS, INCIDENTS])
     sizes = {counts[t.name] for t in topics}
@@ -189,7 +191,7 @@ async def wire(
         settings.group,
         {t.name: t for t in topics},
     )
-    desk = Desk(world, KeptTable(app, "incidents", 1), outbox)
+    desk = Desk(world, KeptTable(app, "incidents", 1), outbox, choices)
     book = AlertBook()
     pager = Pager(KeptTable(app, "alerts", 1), book)
     if settings.alertmanager:

@@ -1,5 +1,6 @@
 """Correlator and node health as one: what happens to a finding after it was made, in Kafka or without."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,10 +8,12 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import INCIDENTS, NODE_HEALTH, Finding
 from streams.correlator import Correlator
+from streams.correlator_cases import CorrelatorLimits
 from streams.correlator_state import CorrelatorState
 from streams.correlator_state import restore as restore_cases
 from streams.detector import Tick
-from streams.health import Health, HealthBook
+from streams.detectors.all import Choice
+from streams.health import Health, HealthBook, HealthLimits
 from streams.health import restore as restore_health
 from streams.world import World
 
@@ -24,11 +27,15 @@ class Correlation:
     world: World
     cases: CorrelatorState = field(default_factory=CorrelatorState)
     health: HealthBook = field(default_factory=HealthBook)
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    """Of a limits file; sections `correlator` and `health` are looked at."""
     _correlator: Correlator = field(init=False)
     _nodes: Health = field(init=False)
 
     def __post_init__(self) -> None:
-        self._correlator, self._nodes = Correlator(self.world), Health(self.world)
+        joins, points = self.choices.get("correlator"), self.choices.get("health")
+        self._correlator = Correlator(self.world, joins.limits if joins else CorrelatorLimits())
+        self._nodes = Health(self.world, points.limits if points else HealthLimits())
 
     def feed(self, finding: Finding) -> list[Output]:
         """Incidents and node health that one finding brings about; a shadow's brings none."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -10,6 +11,7 @@ from aiokafka import TopicPartition
 from streams.client import Clients
 from streams.contract import FINDINGS, Finding
 from streams.correlation import Correlation
+from streams.detectors.all import Choice
 from streams.outbox import Outbox
 from streams.tables import KeptTable
 from streams.warmup import last_minutes, published
@@ -27,6 +29,8 @@ class Desk:
     world: World
     table: KeptTable
     outbox: Outbox
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    """Of a limits file."""
     correlation: Correlation | None = None
     next: int = 0
     """The next offset of the findings."""
@@ -39,12 +43,12 @@ class Desk:
         _, since_ms = await last_minutes(clients, {FINDINGS.name: FINDINGS}, {here: self.next})
         self.outbox.remember(await published(clients, since_ms or 0))
         rows = self.table.rows(PARTITION)
-        self.correlation = Correlation(self.world)
+        self.correlation = Correlation(self.world, choices=self.choices)
         try:
             self.correlation.restore(rows)
         except msgspec.MsgspecError as why:
             log.warning("open incidents cannot be read, starting afresh: %s", why)
-            self.correlation = Correlation(self.world)
+            self.correlation = Correlation(self.world, choices=self.choices)
         self.ready.set()
 
     def close(self) -> None:

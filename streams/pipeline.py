@@ -1,6 +1,6 @@
 """Detectors, correlator and node health as one pure thing: messages in, findings, incidents and health out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collectors.contract.message import Message
@@ -9,6 +9,8 @@ from streams.bank import Bank
 from streams.contract import FINDINGS, STREAM_TOPICS
 from streams.correlation import Correlation, Output
 from streams.detector import Detector
+from streams.detectors.all import Choice
+from streams.detectors.all import detectors as all_detectors
 from streams.world import World
 
 _OUTPUTS = frozenset(t.name for t in STREAM_TOPICS)
@@ -17,15 +19,15 @@ _OUTPUTS = frozenset(t.name for t in STREAM_TOPICS)
 class Pipeline:
     """What the stream app does, without Kafka, clock or disk. Replay, scoring and tests run this."""
 
-    def __init__(self, detectors: Sequence[Detector[Any]] | None = None) -> None:
-        """`detectors`: all of them when None."""
+    def __init__(
+        self, detectors: Sequence[Detector[Any]] | None = None, choices: Mapping[str, Choice] | None = None
+    ) -> None:
+        """`choices`: of a limits file. `detectors`: those of the choices when None."""
         if detectors is None:
-            from streams.detectors.all import detectors as all_detectors
-
-            detectors = all_detectors()
+            detectors = all_detectors(choices)
         self.world = World()
         self.bank = Bank(detectors)
-        self.correlation = Correlation(self.world)
+        self.correlation = Correlation(self.world, choices=choices or {})
 
     def feed(self, topic: Topic[Any], message: Message) -> list[Output]:
         """One message; what it brings about, in order. Findings, incidents and health fed in are ignored."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from collectors.contract.errors import UserError
+from streams.detectors_command import add_config, add_names, chosen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="all",
         help="findings only, or incidents and node health as well (default)",
     )
+    add_config(parser)
+    add_names(parser)
     parser.add_argument(
         "--format",
         choices=("text", "json"),
@@ -40,11 +43,12 @@ def run(args: argparse.Namespace) -> int:
     from streams.replay import Recording, replay
     from streams.words import line
 
+    pipeline = Pipeline(choices=chosen(args.config, args.detectors))
     with ExitStack() as open_files:
         recording = Recording([(name, open_files.enter_context(_open(name))) for name in args.files])
         shown = 0
         out = sys.stdout.buffer
-        for topic, message in replay(recording.messages(), Pipeline()):
+        for topic, message in replay(recording.messages(), pipeline):
             shown = _report(recording.errors, shown)
             if args.out == "findings" and topic is not FINDINGS:
                 continue

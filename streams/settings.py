@@ -24,6 +24,9 @@ class StreamSettings:
         None,
         "JSON-lines file of alerts when there is no Alertmanager; empty: alerts.jsonl under LOCKSTEP_STATE",
     )
+    detectors: str = setting(
+        "LOCKSTEP_DETECTORS", "", "limits file of the detectors (TOML, `lockstep detectors --toml`); empty: built in"
+    )
     runbooks: str = setting(
         "LOCKSTEP_RUNBOOKS", "", "URL before the runbook path in alerts; empty: the path within the repository"
     )

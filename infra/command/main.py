@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "load": ("warehouse.load_command", "load Kafka into the warehouse, exactly once"),
     "sql": ("warehouse.sql_command", "query the warehouse, one statement or a prompt"),
     "report": ("pipelines.report_command", "write the daily report as one HTML file"),
+    "detectors": ("streams.detectors_command", "the limits of every detector with their sources; check a limits file"),
     "replay": ("streams.replay_command", "run the detectors over recorded messages, without Kafka"),
     "score": ("infra.command.score", "precision, recall and delay of the detectors over simulated faults"),
     "fleet": ("infra.command.fleet", "serve a simulated fleet over the source protocols"),
