@@ -4,8 +4,9 @@ Never a negative, never a huge positive: what cannot be explained is a reset wit
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from collectors.contract.fabric import CounterForm, PortScrape
 
@@ -18,6 +19,9 @@ PLAUSIBLE_WINDOW_US = 60_000_000
 """A device may renew a value late and hand over up to this much time's growth at once."""
 GAP = 3.0
 """A window longer than so many nominal intervals is a gap."""
+
+LEARNED_FROM = 6
+"""Stamps behind the usual window of a counter."""
 
 
 class Past(Struct, frozen=True, array_like=True):
@@ -128,6 +132,26 @@ def advance_group(
         if change is not None:
             changes[name] = change
     return after, changes
+
+
+class Rhythm(Struct):
+    """The usual window of a counter, learned from its own stamps: half of them are at least so long."""
+
+    stamps: list[int] = field(default_factory=list)
+
+    def learn(self, ts_us: int) -> None:
+        """Take the time of a sample; one that is not later is late and says nothing."""
+        if self.stamps and ts_us <= self.stamps[-1]:
+            return
+        self.stamps.append(ts_us)
+        if len(self.stamps) > LEARNED_FROM:
+            del self.stamps[0]
+
+    def nominal_us(self) -> int | None:
+        """The lower median of the last windows; None: too few yet."""
+        if len(self.stamps) < LEARNED_FROM:
+            return None
+        return sorted(b - a for a, b in pairwise(self.stamps))[(len(self.stamps) - 2) // 2]
 
 
 def line_rate_per_s(unit: str, speed_gbps: float | None) -> float | None:
