@@ -1,0 +1,1 @@
+"""What was loaded, as messages again: for judging the past anew."""

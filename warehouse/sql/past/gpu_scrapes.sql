@@ -1,0 +1,5 @@
+-- Rows of gpu_scrapes from $start up to before $end (Unix microseconds), in the order in which scrapes are put together again.
+select *, epoch_us(ts) as ts_us
+from gpu_scrapes
+where ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
+order by ts, cluster, node, source, gpu_index, gpu_uuid, mig

@@ -1,0 +1,5 @@
+-- Rows of links from $start up to before $end (Unix microseconds), in the order in which links are put together again.
+select *, epoch_us(ts) as ts_us
+from links
+where ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
+order by ts, cluster, device, port

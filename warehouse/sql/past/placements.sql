@@ -1,0 +1,5 @@
+-- Rows of placements from $start up to before $end (Unix microseconds), in the order in which events are put together again.
+select *, epoch_us(ts) as ts_us
+from placements
+where ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
+order by ts, cluster, job, topic, rank
