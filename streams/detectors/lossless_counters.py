@@ -2,11 +2,13 @@
 
 import csv
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
-Root = Literal["headroom", "queue", "pfc_watchdog"]
+from streams.detectors.fabric_ports import split
+
+Root = Literal["headroom", "queue", "pfc_watchdog", "credits", "input"]
 Scope = Literal["priority", "watchdog", "infiniband"]
 
 
@@ -41,18 +43,17 @@ def loss_counters() -> dict[str, LossCounter]:
         }
 
 
+@lru_cache(maxsize=65536)
 def loss_column(name: str) -> LossColumn | None:
     """`queue_drop_packets.3` -> the counter and its priority; None: not judged, or of no known priority."""
-    base, _, index = name.partition(".")
+    base, index = split(name)
     counter = loss_counters().get(base)
-    if counter is None:
+    if counter is None or (counter.scope == "infiniband") != (index is None):
         return None
-    if counter.scope == "infiniband":
-        return None if index else LossColumn(name, counter, None)
-    return LossColumn(name, counter, int(index)) if index.isdigit() else None
+    return LossColumn(name, counter, index)
 
 
 def priority_of(name: str, base: str) -> int | None:
     """The priority of a column of counter `base`; None where it is another counter or has no number."""
-    head, _, index = name.partition(".")
-    return int(index) if head == base and index.isdigit() else None
+    head, index = split(name)
+    return index if head == base else None

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from collectors.contract.fabric import Port, PortScrape
-from streams.contract import Evidence, Finding, Subject
+from streams.contract import Evidence, Finding
 from streams.counters import Change
-from streams.detectors.lossless_counters import LossColumn
+from streams.detectors.fabric_ports import port_subject
+from streams.detectors.lossless_counters import LossColumn, loss_column
 from streams.detectors.lossless_limits import LosslessLimits
 from streams.detectors.lossless_state import Loss
 
@@ -15,29 +16,23 @@ _ROOTS = {
     "pfc_watchdog": "the PFC watchdog drops the class: the receiver behind this port stopped taking packets",
     "headroom": "the ingress buffer overran: the peer ignores PFC, is late with it, or the headroom is too small",
     "queue": "the egress queue dropped: PFC is not on at both ends, or the priority mapping is wrong",
+    "credits": "the port threw packets away: its receiver gave no credit in time, or a path through it is broken",
+    "input": "the input buffer overran: the sender ignores credits, or this port is set up for another cable length",
 }
 _ACTIONS = {
     "pfc_watchdog": "look at the host behind this port: NIC, PCIe, memory",
     "headroom": "look at the peer's PFC setting and priority mapping, the cable length and the headroom",
     "queue": "look at PFC at both ends, DSCP-to-priority mapping and MTU",
+    "credits": "look at the receiver behind this port, then at the routes through it",
+    "input": "look at both ends' buffer settings and firmware",
 }
+_FIRST = ("pfc_watchdog", "headroom", "input", "credits", "queue")
+"""The root that counts where several do: what is nearer to the start of the trouble."""
 
 
 def place(port: str, priority: int | None) -> str:
     """The name of an episode: `port/priority`, or the port alone."""
     return port if priority is None else f"{port}/{priority}"
-
-
-def subject(scrape: PortScrape, port: Port, priority: int | None) -> Subject:
-    """A port of a device."""
-    return Subject(
-        kind="port",
-        id=f"{scrape.device}/{port.name}",
-        device=scrape.device,
-        port=port.name,
-        node=scrape.node,
-        priority=priority,
-    )
 
 
 def dropped(
@@ -51,7 +46,7 @@ def dropped(
 ) -> Finding:
     """A loss as it stands; the value is what the episode has lost, by the counter that counts most."""
     roots = {columns[name].counter.root for name in changes}
-    root = "pfc_watchdog" if storm or "pfc_watchdog" in roots else "headroom" if "headroom" in roots else "queue"
+    root = "pfc_watchdog" if storm else next(root for root in _FIRST if root in roots)
     value, unit = _lost(loss)
     where = "" if loss.priority is None else f" priority {loss.priority}"
     window_us = max(change.window_us for change in changes.values())
@@ -72,7 +67,7 @@ def dropped(
         ts_us=scrape.ts_us,
         detector=NAME,
         state="opened",
-        subject=subject(scrape, port, loss.priority),
+        subject=port_subject(scrape, port.name, loss.priority),
         episode_us=scrape.ts_us,
         severity="warning",
         cause="lossless_drop",
@@ -88,24 +83,12 @@ def dropped(
     )
 
 
-def blind(scrape: PortScrape, port: Port, name: str) -> Finding:
-    """A loss counter that stands at its end: no drop can be seen there."""
-    return Finding(
-        cluster=scrape.cluster,
-        ts_us=scrape.ts_us,
-        detector=NAME,
-        state="opened",
-        subject=subject(scrape, port, None),
-        episode_us=scrape.ts_us,
-        severity="info",
-        cause="counter_blind",
-        summary=f"{name} of {scrape.device} {port.name} stands at its end and sees no further loss",
-        evidence=[Evidence(what=f"{name} is saturated", ts_us=scrape.ts_us)],
-        action="clear the counter",
-    )
-
-
 def _lost(loss: Loss) -> tuple[float, str]:
     """Packets where any counter tells packets. Counters overlap (a PG's and its queue's), so they are not added."""
-    packets = [value for name, value in loss.lost.items() if "_bytes" not in name]
-    return (float(max(packets)), "packets") if packets else (float(max(loss.lost.values())), "bytes")
+    by_unit: dict[str, float] = {}
+    for name, value in loss.lost.items():
+        column = loss_column(name)
+        unit = "packets" if column is None else column.counter.unit
+        by_unit[unit] = max(by_unit.get(unit, 0.0), float(value))
+    unit = next(unit for unit in ("packets", "bytes", *by_unit) if unit in by_unit)
+    return by_unit[unit], unit

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec import field as kept_field
 
+from streams.counter_columns import Ledger
 from streams.counters import Past
-from streams.detectors.lossless_counters import LossColumn
 from streams.episodes import Episodes
 
 
@@ -41,13 +41,11 @@ class LosslessState:
     """All of one device."""
 
     kept: LossKept = field(default_factory=LossKept)
-    pasts: dict[str, dict[str, Past]] = field(default_factory=dict)
-    """Port -> column -> what was read last."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Loss counters, and those of storms and of links that went down."""
     storms: dict[tuple[str, int], int] = field(default_factory=dict)
     """Port and priority -> when a watchdog storm was last seen."""
-    stuck: dict[str, Past] = field(default_factory=dict)
-    """`port/column` of the storm counters."""
+    down: set[str] = field(default_factory=set)
+    """InfiniBand ports that were not up at the last look."""
     muted_us: int = 0
     """After a restore: scrapes before it only rebuild what was read."""
-    columns: dict[str, LossColumn | None] = field(default_factory=dict)
-    """What each column name stands for."""

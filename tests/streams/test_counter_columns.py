@@ -32,8 +32,9 @@ def scrapes(draw: st.DrawFn) -> list[PortScrape]:
             standing[name][draw(st.sampled_from(PORTS))] = draw(cells)
         ports = draw(st.sampled_from([PORTS, PORTS, PORTS, ("b", "a"), ("c",)]))
         columns: dict[str, list[int | float | None]] = {n: [standing[n][p] for p in ports] for n in FORMS}
-        ended = draw(st.sampled_from([{}, {}, {"ends": [15] + [None] * (len(ports) - 1)}]))
-        if ended:
+        ended: dict[str, list[int | float | None]] = {}
+        if draw(st.sampled_from([False, False, True])):
+            ended = {"ends": [15, *[None] * (len(ports) - 1)]}
             columns["ends"] = [None, *columns["ends"][1:]]
         out.append(
             PortScrape(

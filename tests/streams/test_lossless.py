@@ -8,6 +8,7 @@ from collectors.contract.fabric import CounterForm, Port, PortScrape
 from streams.contract import Finding, finding_key
 from streams.detector import Tick
 from streams.detectors.lossless import LosslessDropDetector
+from streams.detectors.lossless_limits import LosslessLimits
 from streams.detectors.lossless_state import LosslessState
 
 S = 1_000_000
@@ -203,27 +204,31 @@ def test_two_priorities_of_a_port_are_two_episodes_with_keys_of_their_own() -> N
     assert len({finding_key(f) for f in found}) == 2
 
 
-def test_a_saturated_counter_is_told_and_is_no_drop() -> None:
+def test_a_counter_at_its_end_is_no_drop_and_counts_again_after_a_clear() -> None:
     forms = {"ib_tx_discard_packets": CounterForm(kind="saturating_counter", bits=16)}
-    rows: list[Row] = [{"ib_tx_discard_packets": [v]} for v in (65000, 65535, 65535, 0)]
-    found = run(*(scrape(10 * i, row, forms=forms, link_layer="infiniband") for i, row in enumerate(rows, 1)))
-    assert [(f.state, f.cause, f.severity) for f in found] == [
-        ("opened", "counter_blind", "info"),
-        ("cleared", "counter_blind", "info"),
-    ]
-
-
-def test_a_counter_told_as_saturated_is_blind_and_counts_again_after_a_clear() -> None:
-    forms = {"ib_tx_discard_packets": CounterForm(kind="saturating_counter", bits=16)}
-    rows: list[Row] = [{"ib_tx_discard_packets": [v]} for v in (65000, None, None, 0, 3)]
+    rows: list[Row] = [{"ib_tx_discard_packets": [v]} for v in (65000, None, 65535, 0, 3)]
     scrapes = [scrape(10 * i, row, forms=forms, link_layer="infiniband") for i, row in enumerate(rows, 1)]
-    scrapes[1:3] = [structs.replace(s, saturated={"ib_tx_discard_packets": [65535]}) for s in scrapes[1:3]]
-    found = run(*scrapes)
-    assert [(f.state, f.cause) for f in found] == [
-        ("opened", "counter_blind"),
-        ("cleared", "counter_blind"),
-        ("opened", "lossless_drop"),
+    scrapes[1] = structs.replace(scrapes[1], saturated={"ib_tx_discard_packets": [65535]})
+    assert [(f.state, f.value, f.ts_us // S) for f in run(*scrapes)] == [("opened", 3.0, 50)]
+
+
+def test_an_infiniband_port_that_went_down_threw_away_what_it_held() -> None:
+    rows: list[Row] = [
+        {"ib_tx_discard_packets": [0], "ib_link_down_events": [4]},
+        {"ib_tx_discard_packets": [9], "ib_link_down_events": [5]},
+        {"ib_tx_discard_packets": [9], "ib_link_down_events": [5]},
+        {"ib_tx_discard_packets": [11], "ib_link_down_events": [5]},
     ]
+    found = run(*(scrape(10 * i, row, link_layer="infiniband") for i, row in enumerate(rows, 1)))
+    assert [(f.value, f.ts_us // S) for f in found] == [(2.0, 40)]
+    assert found[0].evidence[0].what.startswith("root credits:")
+
+
+def test_the_sites_word_on_a_device_stands_above_what_its_ports_say() -> None:
+    detector = LosslessDropDetector(LosslessLimits(devices={"leaf1": frozenset({4})}))
+    rows: list[Row] = [{DROP: [n], "queue_drop_packets.4": [n]} for n in range(2)]
+    _, found = detector.step(detector.fresh(), [scrape(10 * i, row, lossless=[3]) for i, row in enumerate(rows, 1)])
+    assert [f.subject.priority for f in found] == [4]
 
 
 def test_twice_and_late_change_nothing() -> None:

@@ -1,0 +1,43 @@
+"""What the fabric's detectors share: who a port is, and its open episodes."""
+
+from functools import lru_cache
+
+import msgspec
+
+from collectors.contract.fabric import PortScrape
+from streams.contract import Finding, Subject
+from streams.episodes import Damping, Episodes
+
+MOST_INDEX = 64
+"""No device has more priorities, queues or lanes in a port; a name with a larger index is no counter of ours."""
+
+
+def port_subject(scrape: PortScrape, port: str, priority: int | None = None) -> Subject:
+    """A port of a device."""
+    return Subject(
+        kind="port",
+        id=f"{scrape.device}/{port}",
+        device=scrape.device,
+        port=port,
+        node=scrape.node,
+        priority=priority,
+    )
+
+
+def report(episodes: Episodes, name: str, finding: Finding, damping: Damping) -> Finding | None:
+    """As `Episodes.report`. Two episodes of a port that begin in one scrape must not share a start: it is part of
+    their key, and their priority is not."""
+    begun = {f.episode_us for f in episodes.open.values() if f.subject.id == finding.subject.id}
+    start_us = finding.episode_us
+    while start_us in begun:
+        start_us += 1
+    return episodes.report(name, msgspec.structs.replace(finding, episode_us=start_us), damping)
+
+
+@lru_cache(maxsize=65536)
+def split(column: str) -> tuple[str, int | None]:
+    """`queue_drop_packets.3` -> the counter and its index; what has no sound index stays whole."""
+    base, dot, index = column.partition(".")
+    if not dot:
+        return column, None
+    return (base, int(index)) if index.isdecimal() and len(index) < 3 and int(index) < MOST_INDEX else (column, None)
