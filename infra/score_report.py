@@ -1,14 +1,29 @@
 """The scoreboard for people (a table) and for programs (JSON)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO
 
+from infra.acceptance import shortfalls
+from infra.detector_score import DetectorScore, by_detector, quantile, total
 from infra.fleet.fault import KINDS
-from infra.scoreboard import Scoreboard, Verdict, by_detector
+from infra.scoreboard import Scoreboard, Verdict
 
 FAULTS = ("scenario", "fault", "from", "verdict", "delay", "cause named", "pages")
-DETECTORS = ("detector", "faults", "found", "right", "false", "precision", "recall", "median", "p90")
+DETECTORS = (
+    "detector",
+    "faults",
+    "found",
+    "false",
+    "precision",
+    "recall",
+    "cause right",
+    "pages/fault",
+    "p50",
+    "p99",
+    "p99 scrapes",
+    "p99 steps",
+)
 
 
 def document(boards: Sequence[Scoreboard]) -> str:
@@ -35,22 +50,28 @@ def document(boards: Sequence[Scoreboard]) -> str:
                 }
                 for board in boards
             ],
-            "detectors": {
-                score.name: {
-                    "faults": score.faults,
-                    "found": score.found,
-                    "cause_right": score.right,
-                    "false_pages": score.false_pages,
-                    "precision": score.precision,
-                    "recall": score.recall,
-                    "delay_median_s": score.delay_s(0.5),
-                    "delay_p90_s": score.delay_s(0.9),
-                }
-                for score in by_detector(boards)
-            },
+            "total": _entry(total(boards)),
+            "detectors": {score.name: _entry(score) for score in by_detector(boards)},
+            "shortfalls": shortfalls(boards),
         },
         indent=2,
     )
+
+
+def _entry(score: DetectorScore) -> dict[str, object]:
+    return {
+        "faults": score.faults,
+        "found": score.found,
+        "precision": score.precision,
+        "recall": score.recall,
+        "cause_right": score.cause_right,
+        "delay_p50_s": score.delay_s(0.5),
+        "delay_p99_s": score.delay_s(0.99),
+        "delay_p99_intervals": quantile(score.delays_intervals, 0.99),
+        "delay_p99_steps": quantile(score.delays_steps, 0.99),
+        "pages_per_fault": score.pages_per_fault,
+        "false_pages": score.false_pages,
+    }
 
 
 def _fault(verdict: Verdict) -> dict[str, object]:
@@ -63,12 +84,15 @@ def _fault(verdict: Verdict) -> dict[str, object]:
         "from_s": fault.from_s,
         "detector": KINDS[fault.kind].detector,
         "must_page": fault.page,
+        "optional": fault.optional,
         "expect": list(fault.expect),
         "good": verdict.good,
         "found": verdict.found,
         "cause": verdict.cause,
         "cause_right": verdict.cause_right,
         "delay_s": verdict.delay_s,
+        "delay_intervals": verdict.delay_intervals,
+        "delay_steps": verdict.delay_steps,
         "pages": verdict.pages,
     }
 
@@ -91,20 +115,23 @@ def fault_rows(boards: Sequence[Scoreboard]) -> list[tuple[str, ...]]:
 
 
 def detector_rows(boards: Sequence[Scoreboard]) -> list[tuple[str, ...]]:
-    """One row per detector, in the columns of `DETECTORS`."""
+    """One row per detector and one for all, in the columns of `DETECTORS`."""
     return [
         (
             score.name,
             str(score.faults),
             str(score.found),
-            str(score.right),
             str(score.false_pages),
-            _share(score.precision),
-            _share(score.recall),
+            _number(score.precision, 3),
+            _number(score.recall, 3),
+            _number(score.cause_right, 3),
+            _number(score.pages_per_fault, 2),
             _seconds(score.delay_s(0.5)),
-            _seconds(score.delay_s(0.9)),
+            _seconds(score.delay_s(0.99)),
+            _number(quantile(score.delays_intervals, 0.99), 1),
+            _number(quantile(score.delays_steps, 0.99), 1),
         )
-        for score in by_detector(boards)
+        for score in (*by_detector(boards), total(boards))
     ]
 
 
@@ -114,6 +141,8 @@ def verdict_word(verdict: Verdict) -> str:
         return "quiet, rightly" if verdict.good else "PAGED wrongly"
     if verdict.found:
         return "found"
+    if verdict.fault.optional:
+        return "not found, optional"
     if verdict.cause_right:
         return "MISSED (too late)"
     return "MISSED (wrong cause)" if verdict.cause is not None else "MISSED"
@@ -125,20 +154,33 @@ def table(boards: Sequence[Scoreboard], out: IO[str], wall_s: float) -> None:
     for head, rows in ((FAULTS, faults), (DETECTORS, detectors)):
         if not (out.isatty() and _rich(head, rows)):
             out.write(_plain(head, rows) + "\n")
+    out.writelines(f"{line}\n" for line in misses(boards))
+    out.write(closing(boards, wall_s) + "\n")
+
+
+def misses(boards: Sequence[Scoreboard]) -> Iterator[str]:
+    """What went wrong, in words: each fault that was missed or paged twice, each false page."""
     for board in boards:
+        for verdict in board.missed:
+            named = f"; named: {verdict.cause}" if verdict.cause is not None and not verdict.cause_right else ""
+            late = f"; after {verdict.delay_s:g} s" if verdict.delay_s is not None else ""
+            yield (
+                f"missed in {board.scenario}: {verdict.fault.name} (size {verdict.fault.size:g}) from "
+                f"{verdict.fault.from_s:g} s: no page with {' or '.join(verdict.fault.expect)} within "
+                f"{verdict.fault.within_s:g} s{named}{late}"
+            )
         for false in board.false_pages:
             incident = false.incident
-            out.write(f"false page in {board.scenario} ({false.because}): {incident.detector} {false.summary}\n")
+            yield f"false page in {board.scenario} ({false.because}): {incident.detector} {false.summary}"
         for verdict in board.verdicts:
             if verdict.fault.page and len(verdict.pages) > 1:
-                out.write(f"{len(verdict.pages)} pages for one fault in {board.scenario}: {verdict.fault.name}\n")
-                out.writelines(f"    {page}\n" for page in verdict.pages)
-    out.write(closing(boards, wall_s) + "\n")
+                yield f"{len(verdict.pages)} pages for one fault in {board.scenario}: {verdict.fault.name}"
+                yield from (f"    {page}" for page in verdict.pages)
 
 
 def closing(boards: Sequence[Scoreboard], wall_s: float) -> str:
     """The last line."""
-    must = [v for board in boards for v in board.verdicts if v.fault.page]
+    must = [v for board in boards for v in board.verdicts if v.counts]
     found = sum(v.found for v in must)
     false = sum(len(board.false_pages) for board in boards)
     return (
@@ -179,5 +221,5 @@ def _seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f} s"
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -3,16 +3,21 @@
 Pure: truth and messages in, verdicts out; used in virtual time and by the live demo.
 """
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.scenario import Scenario
-from infra.truth import Reach, parts, reach
+from infra.truth import Reach, jobs_of, parts, reach
 from streams.contract import Finding, Incident
 
 LINGER_S = 60.0
 """A page up to this long after a fault's end still belongs to it."""
+WAY_S = 2.0
+"""From a scrape to the page: not counted as scrapes."""
+SURE = 3.0
+"""Errors an interval, on average, from which on nearly every scrape (95 %) shows one."""
 EARLY_S = 2.0
 """Clocks and sampling may put an edge this much before the fault."""
 
@@ -23,6 +28,8 @@ class Told:
 
     id: str
     messages: tuple[Incident, ...]
+    heard_us: tuple[int, ...]
+    """When each of them came out; never before its own time."""
 
     @property
     def first(self) -> Incident:
@@ -46,14 +53,23 @@ class Verdict:
     """The word that was said about the fault's own part."""
     cause_right: bool = False
     delay_s: float | None = None
-    """From the fault's start to the first message that named a right cause."""
+    """From the fault's start until a message that named a right cause had come out."""
+    delay_intervals: float | None = None
+    """The same in scrapes, less two seconds for the way; None: scrapes are not what bounds it."""
+    delay_steps: int | None = None
+    """The same in steps of its job that can be judged; None: steps are not what bounds it."""
     pages: list[str] = field(default_factory=list)
     """Summaries of all incidents that this fault brought about; more than one is one too many."""
 
     @property
     def good(self) -> bool:
-        """A fault that pages was found; one that must not page did not."""
-        return self.found if self.fault.page else not self.pages
+        """A fault that pages was found; one that must not page did not; of an optional one either is right."""
+        return (self.found or self.fault.optional) if self.fault.page else not self.pages
+
+    @property
+    def counts(self) -> bool:
+        """Whether precision and recall count it."""
+        return self.fault.page and not self.fault.optional
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,11 +94,14 @@ class Scoreboard:
     false_pages: list[FalsePage]
     findings: int = 0
     pages: int = 0
+    seconds: float = 0.0
+    """Of the scenario."""
+    gpus: int = 0
 
     @property
     def missed(self) -> list[Verdict]:
         """Faults that should have been paged, with their cause and in time, and were not."""
-        return [v for v in self.verdicts if v.fault.page and not v.found]
+        return [v for v in self.verdicts if v.counts and not v.found]
 
     @property
     def ok(self) -> bool:
@@ -90,16 +109,25 @@ class Scoreboard:
         return not self.missed and not self.false_pages
 
 
-def judge(scenario: Scenario, findings: Sequence[Finding], incidents: Iterable[Incident], start_us: int) -> Scoreboard:
+def judge(
+    scenario: Scenario,
+    findings: Sequence[Finding],
+    incidents: Sequence[Incident],
+    start_us: int,
+    heard_us: Sequence[int] | None = None,
+    steps: Mapping[str, Sequence[int]] | None = None,
+) -> Scoreboard:
     """Match incidents to faults by part, time and cause.
 
     An incident on a fault's own part is its page; one on what the fault holds up (its job, its node) is a
     further page for the same fault, counted but not false. What belongs to no paging fault is false.
+    `heard_us`: when each incident came out (None: at its own time). `steps`: job -> ends of the steps that can be
+    judged, in order, in microseconds.
     """
     verdicts = [Verdict(fault=fault) for fault in scenario.faults]
     reaches = [reach(fault, scenario) for fault in scenario.faults]
     false_pages: list[FalsePage] = []
-    told = _told(incidents)
+    told = _told(incidents, heard_us)
     for case in told:
         at_s = (case.first.ts_us - start_us) / 1e6
         owner = _owner(case, at_s, verdicts, reaches)
@@ -111,22 +139,28 @@ def judge(scenario: Scenario, findings: Sequence[Finding], incidents: Iterable[I
             why = f"{quiet.fault.name} must not page" if quiet is not None else "no fault behind it"
             false_pages.append(FalsePage(incident=case.last, because=why))
         else:
-            _credit(case, *owner, start_us)
+            _credit(case, *owner, start_us, scenario, steps or {})
     return Scoreboard(
         scenario=scenario.name,
         verdicts=verdicts,
         false_pages=false_pages,
         findings=len(findings),
         pages=len(told),
+        seconds=scenario.seconds,
+        gpus=len(scenario.layout.gpu_by_name),
     )
 
 
-def _told(incidents: Iterable[Incident]) -> list[Told]:
-    by_id: dict[str, list[Incident]] = {}
-    for incident in incidents:
-        if incident.severity != "info":
-            by_id.setdefault(f"{incident.cluster}/{incident.id}", []).append(incident)
-    out = [Told(id=key, messages=tuple(sorted(messages, key=lambda m: m.ts_us))) for key, messages in by_id.items()]
+def _told(incidents: Sequence[Incident], heard_us: Sequence[int] | None) -> list[Told]:
+    by_id: dict[str, list[tuple[int, int, Incident]]] = {}
+    for place, incident in enumerate(incidents):
+        if incident.severity != "info" and incident.planned is None:
+            heard = max(incident.ts_us, heard_us[place] if heard_us is not None else 0)
+            by_id.setdefault(f"{incident.cluster}/{incident.id}", []).append((incident.ts_us, heard, incident))
+    out: list[Told] = []
+    for key, rows in by_id.items():
+        rows.sort(key=lambda row: row[0])
+        out.append(Told(id=key, messages=tuple(row[2] for row in rows), heard_us=tuple(row[1] for row in rows)))
     return sorted(out, key=lambda told: (told.first.ts_us, told.id))
 
 
@@ -160,7 +194,14 @@ def _in_time(fault: Fault, at_s: float) -> bool:
     return fault.from_s - EARLY_S <= at_s <= fault.to_s + LINGER_S
 
 
-def _credit(case: Told, verdict: Verdict, own: bool, start_us: int) -> None:
+def _credit(
+    case: Told,
+    verdict: Verdict,
+    own: bool,
+    start_us: int,
+    scenario: Scenario,
+    steps: Mapping[str, Sequence[int]],
+) -> None:
     """Book an incident to its fault."""
     verdict.pages.append(case.last.summary)
     fault = verdict.fault
@@ -170,59 +211,19 @@ def _credit(case: Told, verdict: Verdict, own: bool, start_us: int) -> None:
     verdict.cause_right = verdict.cause in fault.expect
     if not verdict.cause_right:
         return
-    named = next(m for m in case.messages if m.cause_word in fault.expect)
-    verdict.delay_s = max(0.0, round((named.ts_us - start_us) / 1e6 - fault.from_s, 3))
+    told = zip(case.messages, case.heard_us, strict=True)
+    heard = next(us for message, us in told if message.cause_word in fault.expect)
+    verdict.delay_s = max(0.0, round((heard - start_us) / 1e6 - fault.from_s, 3))
     verdict.found = verdict.delay_s <= fault.within_s
+    bound = KINDS[fault.kind].bound
+    drips = KINDS[fault.kind].per_second and fault.size * scenario.interval_s < SURE
+    if bound == "scrapes" and not drips:
+        verdict.delay_intervals = max(0.0, round((verdict.delay_s - WAY_S) / scenario.interval_s, 3))
+    elif bound == "steps":
+        from_us = start_us + round(fault.from_s * 1e6)
+        counts = [_between(steps[job], from_us, heard) for job in jobs_of(fault, scenario) if steps.get(job)]
+        verdict.delay_steps = min(counts, default=None)
 
 
-@dataclass(slots=True, kw_only=True)
-class DetectorScore:
-    """One detector over any number of scenarios."""
-
-    name: str
-    faults: int = 0
-    found: int = 0
-    right: int = 0
-    false_pages: int = 0
-    delays_s: list[float] = field(default_factory=list)
-
-    @property
-    def precision(self) -> float | None:
-        """Of what it paged; None: it paged nothing."""
-        paged = self.found + self.false_pages
-        return self.found / paged if paged else None
-
-    @property
-    def recall(self) -> float | None:
-        """Of its faults; None: there were none."""
-        return self.found / self.faults if self.faults else None
-
-    def delay_s(self, share: float) -> float | None:
-        """The delay that this share of the found faults stayed within; None: none was found."""
-        if not self.delays_s:
-            return None
-        ordered = sorted(self.delays_s)
-        place = share * (len(ordered) - 1)
-        low = int(place)
-        high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def by_detector(boards: Iterable[Scoreboard]) -> list[DetectorScore]:
-    """Recall counts a fault to the detector that is answerable for it, precision a page to the one that spoke."""
-    out: dict[str, DetectorScore] = {}
-    for board in boards:
-        for verdict in board.verdicts:
-            if not verdict.fault.page:
-                continue
-            name = KINDS[verdict.fault.kind].detector
-            score = out.setdefault(name, DetectorScore(name=name))
-            score.faults += 1
-            score.found += verdict.found
-            score.right += verdict.cause_right
-            if verdict.delay_s is not None and verdict.found:
-                score.delays_s.append(verdict.delay_s)
-        for false in board.false_pages:
-            name = false.incident.detector
-            out.setdefault(name, DetectorScore(name=name)).false_pages += 1
-    return sorted(out.values(), key=lambda score: score.name)
+def _between(ends_us: Sequence[int], from_us: int, to_us: int) -> int:
+    return bisect_right(ends_us, to_us) - bisect_right(ends_us, from_us)

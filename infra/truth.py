@@ -1,10 +1,11 @@
 """Which parts a fault is on, and which it holds up: names to compare with the subject of an incident."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from infra.fleet.fault import KINDS, Fault
-from infra.fleet.job import Job, Member
-from infra.fleet.layout import GpuSlot
+from infra.fleet.job import Member, members
+from infra.fleet.layout import GpuSlot, Layout
 from infra.fleet.scenario import JobPlan, Scenario
 from streams.contract import Incident
 
@@ -89,10 +90,21 @@ def _gpu(slot: GpuSlot, scenario: Scenario) -> set[str]:
     return names
 
 
+def jobs_of(fault: Fault, scenario: Scenario) -> tuple[str, ...]:
+    """The jobs that a fault strikes or holds up."""
+    reached = reach(fault, scenario)
+    return tuple(plan.name for plan in scenario.jobs if f"job:{plan.name}" in reached.own | reached.held_up)
+
+
 def _jobs_on(nodes: tuple[str, ...], scenario: Scenario) -> set[str]:
     return {f"job:{plan.name}" for plan in scenario.jobs if set(nodes) & set(plan.nodes)}
 
 
 def _members(plan: JobPlan, scenario: Scenario) -> tuple[Member, ...]:
-    slots = tuple(slot for node in plan.nodes for slot in scenario.layout.gpu_slots[node])
-    return Job(plan, slots, scenario.seed, 0.0).members
+    return _members_at(plan, scenario.layout)
+
+
+@cache
+def _members_at(plan: JobPlan, layout: Layout) -> tuple[Member, ...]:
+    slots = tuple(slot for node in plan.nodes for slot in layout.gpu_slots[node])
+    return members(plan, slots)

@@ -22,6 +22,11 @@ class FaultKind:
     detector: str
     """The detector that is answerable for it in the scoreboard."""
     page: bool = True
+    per_second: bool = False
+    """`size` is a rate of single events."""
+    bound: Literal["scrapes", "steps"] | None = None
+    """What the delay of its page is counted in, besides seconds. Throttling takes three windows to be one (heat,
+    and a rule of three), whatever the interval: it is counted in neither."""
 
 
 # The default words are those of the detectors; a scenario may name others.
@@ -61,6 +66,7 @@ KINDS: dict[str, FaultKind] = {
         meaning="corrected ECC errors a second",
         expect=("correctable_ecc_growth", "correctable_ecc_storm"),
         detector="memory",
+        per_second=True,
     ),
     "ecc_uncorrectable": FaultKind(
         target="gpu",
@@ -70,6 +76,7 @@ KINDS: dict[str, FaultKind] = {
         meaning="uncorrectable ECC errors",
         expect=("uncorrectable_ecc", "xid_48"),
         detector="memory",
+        bound="scrapes",
     ),
     "xid": FaultKind(
         target="gpu",
@@ -88,6 +95,7 @@ KINDS: dict[str, FaultKind] = {
         meaning="nothing: a GPU is lost or not",
         expect=("xid_79", "gpu_lost"),
         detector="xid",
+        bound="scrapes",
     ),
     "lossless_drop": FaultKind(
         target="port",
@@ -97,6 +105,8 @@ KINDS: dict[str, FaultKind] = {
         meaning="packets dropped a second on the lossless queue",
         expect=("lossless_drop",),
         detector="lossless_drop",
+        bound="scrapes",
+        per_second=True,
     ),
     "stage_imbalance": FaultKind(
         target="stage",
@@ -126,6 +136,7 @@ KINDS: dict[str, FaultKind] = {
         meaning="further compute of every rank of the host, as a share",
         expect=("host_slow",),
         detector="straggler",
+        bound="steps",
     ),
     "node_silent": FaultKind(
         target="node",
@@ -162,6 +173,8 @@ class Fault:
     expect: tuple[str, ...] = ()
     """Cause words, one of which must be named."""
     page: bool = True
+    optional: bool = False
+    """Too small to be held to: found or not, both are right."""
     within_s: float = 60.0
     """The page must come within this after `from_s`."""
 

@@ -24,6 +24,8 @@ def timing(job: Job, step: Step, row: int) -> tuple[int, int, float, float]:
 def window(job: Job, step: Step, comm: str, node: str, rows: Sequence[int], cluster: str) -> CollectiveWindow:
     """One communicator's ranks of one node over one step."""
     timings = [timing(job, step, row) for row in rows]
+    first = step.members[rows[0]]
+    _, nodes = job.groups[first.pp, first.tp]
     return CollectiveWindow(
         cluster=cluster,
         ts_us=step.end_us,
@@ -31,7 +33,7 @@ def window(job: Job, step: Step, comm: str, node: str, rows: Sequence[int], clus
         node=node,
         comm=comm,
         comm_size=job.replicas,
-        comm_nodes=_nodes(job, step.members[rows[0]]),
+        comm_nodes=nodes,
         comm_name="dp",
         rank=[step.members[row].dp for row in rows],
         seq=[step.number] * len(rows),
@@ -53,6 +55,7 @@ def record(job: Job, step: Step, row: int) -> str:
     """One line of that file, without its newline."""
     member = step.members[row]
     size, exec_us, algbw, busbw = timing(job, step, row)
+    _, nodes = job.groups[member.pp, member.tp]
     return json.dumps(
         {
             "header": {
@@ -60,7 +63,7 @@ def record(job: Job, step: Step, row: int) -> str:
                 "comm_name": "dp",
                 "rank": member.dp,
                 "n_ranks": job.replicas,
-                "nnodes": _nodes(job, member),
+                "nnodes": nodes,
             },
             "metadata": {
                 "inspector_output_format_version": "v4.0",
@@ -82,8 +85,3 @@ def record(job: Job, step: Step, row: int) -> str:
         },
         separators=(",", ":"),
     )
-
-
-def _nodes(job: Job, member: Member) -> int:
-    """Nodes that the data-parallel group of a rank spans."""
-    return len({other.slot.node for other in job.members if (other.pp, other.tp) == (member.pp, member.tp)})

@@ -6,8 +6,10 @@ longest own compute and the shortest wait, and its peers wait for it.
 
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from collectors.contract.job import Coords, ModelShape, Phase, Placement
 from infra.fleet.layout import GpuSlot
@@ -66,6 +68,8 @@ class Step:
     tokens: int = 0
     """Of each data-parallel replica."""
     sum_sq_len: list[int] = field(default_factory=list)
+    rows_of: dict[str, list[int]]
+    """Node -> the rows of its ranks."""
 
     @property
     def end_us(self) -> int:
@@ -79,7 +83,7 @@ class Job:
     def __init__(self, plan: JobPlan, slots: tuple[GpuSlot, ...], seed: int, noise: float, attempt: int = 0) -> None:
         self.plan = plan
         self.attempt = attempt
-        self.members = _members(plan, slots)
+        self.members = members(plan, slots)
         self.replicas = len(slots) // (plan.tp * plan.pp)
         self._rng = stream(seed, "job", plan.name, attempt)
         self._noise = noise
@@ -116,12 +120,13 @@ class Job:
             start_us=start_us,
             step_s=0.0,
             members=self.members,
+            rows_of=self.rows_of,
             tokens=self.tokens,
             checkpoint_s=round(plan.checkpoint_s * math.exp(rng.gauss(0.0, 0.05 * noise)), 6) if saves else 0.0,
         )
         for member, drift in zip(self.members, self._drift, strict=True):
             now = stress(member)
-            jitter = math.exp(drift.step(plan.step_s) + rng.gauss(0.0, 0.005 * noise))
+            jitter = math.exp(drift.step(plan.step_s) + rng.gauss(0.0, plan.sigma * noise))
             further = (1.0 + now.stage) * (1.0 + now.host)
             own = compute * slow * together * loads[member.dp] * further / now.clock * jitter
             lost = min(3.0, now.drops_per_s * GO_BACK_N_S) * base
@@ -171,9 +176,28 @@ class Job:
             name=plan.name,
         )
 
+    @cached_property
+    def rows_of(self) -> dict[str, list[int]]:
+        """Node -> the rows of its ranks."""
+        out: dict[str, list[int]] = defaultdict(list)
+        for row, member in enumerate(self.members):
+            out[member.slot.node].append(row)
+        return dict(out)
+
+    @cached_property
+    def groups(self) -> dict[tuple[int, int], tuple[str, int]]:
+        """Stage and tensor place -> the data-parallel group there: its communicator, and how many nodes it spans."""
+        nodes: dict[tuple[int, int], set[str]] = defaultdict(set)
+        for member in self.members:
+            nodes[member.pp, member.tp].add(member.slot.node)
+        return {(pp, tp): (self._hash(pp, tp), len(held)) for (pp, tp), held in nodes.items()}
+
     def communicator(self, member: Member) -> str:
         """Hash of the member's data-parallel group: 16 hex digits, one per group and attempt."""
-        name = f"{self.plan.name}/{self.attempt}/{member.pp}/{member.tp}"
+        return self.groups[member.pp, member.tp][0]
+
+    def _hash(self, pp: int, tp: int) -> str:
+        name = f"{self.plan.name}/{self.attempt}/{pp}/{tp}"
         return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
 
@@ -183,7 +207,7 @@ def pid(job: str, attempt: int, rank: int) -> int:
     return 20_000 + int.from_bytes(digest) * 16 + rank
 
 
-def _members(plan: JobPlan, slots: tuple[GpuSlot, ...]) -> tuple[Member, ...]:
+def members(plan: JobPlan, slots: tuple[GpuSlot, ...]) -> tuple[Member, ...]:
     """Megatron's order: tensor ranks next to each other, then data, then pipeline stages outermost."""
     replicas = len(slots) // (plan.tp * plan.pp)
     return tuple(

@@ -89,13 +89,17 @@ class Layout:
 
     @cached_property
     def cables(self) -> dict[str, tuple[Cable, ...]]:
-        """Switch -> its cabled ports in order. Rail i goes to switch i modulo the number of switches."""
+        """Switch -> its cabled ports in order. Rail i goes to switch i modulo the number of switches.
+
+        With twice as many switches as rails or more there are pods: equal shares of the nodes, in order, each with
+        a switch a rail.
+        """
         out: dict[str, list[Cable]] = {name: [] for name in self.switch_names}
-        for node in self.node_names:
+        pods = max(1, self.switches // self.gpus)
+        for place, node in enumerate(self.node_names if self.switches else ()):
+            first = place * pods // self.nodes * self.gpus
             for slot in self.gpu_slots[node]:
-                if not self.switches:
-                    continue
-                device = self.switch_names[slot.index % self.switches]
+                device = self.switch_names[first + slot.index % min(self.switches, self.gpus)]
                 row = len(out[device])
                 out[device].append(Cable(device=device, port=f"Ethernet{row * LANES}", row=row, gpu=slot))
         return {name: tuple(cables) for name, cables in out.items()}

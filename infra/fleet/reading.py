@@ -47,6 +47,16 @@ class Table:
             raise self.wrong(key, f"{value} is not between {low:g} and {high:g}")
         return float(value)
 
+    def numbers(self, key: str, default: Any = ANY) -> list[float]:
+        """A list of numbers from 0 on."""
+        value = self._get(key, default)
+        if not isinstance(value, list):
+            raise self.wrong(key, f"{value!r} is not a list of numbers; write [1, 2.5]")
+        for item in value:
+            if isinstance(item, bool) or not isinstance(item, int | float) or not 0 <= item < math.inf:
+                raise self.wrong(key, f"{item!r} is not a number from 0 on")
+        return [float(item) for item in value]
+
     def whole(self, key: str, default: Any, low: int, high: int) -> int:
         """A whole number from `low` to `high`."""
         value = self._get(key, default)

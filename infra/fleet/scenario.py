@@ -10,6 +10,7 @@ from collectors.contract.errors import UserError
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.layout import Layout
 from infra.fleet.reading import Table
+from infra.fleet.telemetry import PERFECT, Telemetry
 
 
 class ScenarioError(UserError):
@@ -45,6 +46,12 @@ class JobPlan:
     """From the failure of an attempt to the first step of the next."""
     elastic: bool = True
     """Goes on without a lost node if the rest can hold its parallel layout; else it ends."""
+    sigma: float = 0.005
+    """Of the logarithm of a rank's own compute, from step to step, on top of what all ranks share."""
+    reports: bool = True
+    """Its ranks report their steps, and their life."""
+    inspector: bool = True
+    """It runs with the NCCL Inspector."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +67,7 @@ class Scenario:
     layout: Layout
     jobs: tuple[JobPlan, ...] = ()
     faults: tuple[Fault, ...] = field(default_factory=tuple)
+    telemetry: Telemetry = PERFECT
 
     def plan(self, job: str) -> JobPlan:
         """The job of that name."""
@@ -90,12 +98,12 @@ def parse(text: str, where: str, name: str) -> Scenario:
         raise ScenarioError(f"{where}: not TOML: {why}") from why
     top = Table(document, where, "", ScenarioError)
     fleet = top.table("fleet")
-    nodes = fleet.whole("nodes", 8, 1, 99)
+    nodes = fleet.whole("nodes", 8, 1, 4096)
     layout = Layout(
         nodes=nodes,
         gpus=fleet.whole("gpus", 8, 1, 16),
-        switches=fleet.whole("switches", 4, 0, 64),
-        racks=fleet.whole("racks", min(2, nodes), 1, 99),
+        switches=fleet.whole("switches", 4, 0, 1024),
+        racks=fleet.whole("racks", min(2, nodes), 1, 4096),
         model=fleet.text("model", "NVIDIA H100 80GB HBM3"),
     )
     if layout.racks > layout.nodes:
@@ -112,6 +120,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
         layout=layout,
         jobs=jobs,
         faults=tuple(_fault(table, layout, jobs) for table in top.tables("faults")),
+        telemetry=_telemetry(top.table("telemetry")),
     )
     fleet.finish()
     top.finish()
@@ -121,7 +130,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
 def _job(table: Table, layout: Layout) -> JobPlan:
     plan = JobPlan(
         name=table.text("name"),
-        nodes=tuple(table.one_of("nodes", item, layout.node_names) for item in table.texts("nodes")),
+        nodes=_nodes(table, layout),
         tp=table.whole("tp", 2, 1, 64),
         pp=table.whole("pp", 1, 1, 64),
         step_s=table.number("step_s", 1.0, 0.05, 3600.0),
@@ -139,6 +148,9 @@ def _job(table: Table, layout: Layout) -> JobPlan:
         end_s=table.number("end_s", math.inf, 0.0, math.inf),
         restart_s=table.number("restart_s", 8.0, 3.0, 1e6),
         elastic=table.flag("elastic", True),
+        sigma=table.number("sigma", 0.005, 0.0, 1.0),
+        reports=table.flag("reports", True),
+        inspector=table.flag("inspector", True),
     )
     world = len(plan.nodes) * layout.gpus
     if len(set(plan.nodes)) != len(plan.nodes):
@@ -149,6 +161,34 @@ def _job(table: Table, layout: Layout) -> JobPlan:
         raise table.wrong("end_s", f"{plan.end_s} is not after start_s {plan.start_s}")
     table.finish()
     return plan
+
+
+def _nodes(table: Table, layout: Layout) -> tuple[str, ...]:
+    """Names of nodes; `node-01..node-64` is all from the one to the other."""
+    known = layout.node_names
+    out: list[str] = []
+    for item in table.texts("nodes"):
+        ends = [table.one_of("nodes", name, known) for name in item.split("..", 1)]
+        first, last = known.index(ends[0]), known.index(ends[-1])
+        if last < first:
+            raise table.wrong("nodes", f"{item}: the last node comes before the first")
+        out += known[first : last + 1]
+    return tuple(out)
+
+
+def _telemetry(table: Table) -> Telemetry:
+    restarts = table.numbers("restarts_s", [])
+    telemetry = Telemetry(
+        missing=table.number("missing", 0.0, 0.0, 1.0),
+        duplicates=table.number("duplicates", 0.0, 0.0, 1.0),
+        late=table.number("late", 0.0, 0.0, 1.0),
+        late_s=table.number("late_s", 3.0, 0.0, 3600.0),
+        jitter_s=table.number("jitter_s", 0.0, 0.0, 60.0),
+        unreadable=table.number("unreadable", 0.0, 0.0, 1.0),
+        restarts_s=tuple(sorted(restarts)),
+    )
+    table.finish()
+    return telemetry
 
 
 def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
@@ -172,6 +212,7 @@ def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
         code=code,
         expect=expect,
         page=page,
+        optional=table.flag("optional", False),
         within_s=table.number("within_s", 60.0, 1.0, 1e7),
     )
     if fault.to_s <= fault.from_s:

@@ -34,6 +34,8 @@ Pair = tuple[Topic[Any], Message]
 DEFAULT_START_US = 1_790_000_000_000_000
 """A fixed moment, so that two runs agree to the byte."""
 HEARTBEAT_S = 10.0
+TOLD_BY_SCHEDULER = ("placed", "started", "ended")
+"""Of a job that says nothing of itself."""
 
 
 def messages(
@@ -75,17 +77,19 @@ def seen(world: World, happening: Happening, log: KernelLog) -> Iterator[Pair]:
     if isinstance(happening, JobEvent):
         if happening.kind == "placed":
             yield JOB_PLACEMENTS, happening
-        yield JOB_EVENTS, happening
+        if happening.kind in TOLD_BY_SCHEDULER or world.runs[happening.job].plan.reports:
+            yield JOB_EVENTS, happening
     elif isinstance(happening, KernelLine):
         if not world.silent(happening.node, happening.ts_us):
             event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
             if event is not None:
                 yield KERNEL_EVENTS, event
     else:
-        for node in dict.fromkeys(member.slot.node for member in happening.members):
+        plan = world.runs[happening.job].plan
+        for node in happening.rows_of if plan.reports else ():
             if not world.silent(node, happening.end_us):
                 yield JOB_STEPS, report(happening, node, world.cluster)
-        for made in windows(world, happening):
+        for made in windows(world, happening) if plan.inspector else ():
             yield NCCL_WINDOWS, made
 
 
@@ -167,7 +171,7 @@ def port_scrape(world: World, device: str) -> PortScrape:
 
 def report(step: Step, node: str, cluster: str) -> StepReport:
     """One node's ranks over one step."""
-    rows = [row for row, member in enumerate(step.members) if member.slot.node == node]
+    rows = step.rows_of[node]
 
     def column(values: list[float]) -> list[float | None]:
         return [values[row] for row in rows]
@@ -200,18 +204,20 @@ def windows(world: World, step: Step) -> Iterable[CollectiveWindow]:
     job = run.job
     if job is None or job.members is not step.members:
         return
-    groups: dict[tuple[str, str], list[int]] = {}
-    for row, member in enumerate(step.members):
-        if not world.silent(member.slot.node, step.end_us):
-            groups.setdefault((job.communicator(member), member.slot.node), []).append(row)
-    for (comm, node), rows in groups.items():
-        yield window(job, step, comm, node, rows, world.cluster)
+    for node, rows in step.rows_of.items():
+        if world.silent(node, step.end_us):
+            continue
+        groups: dict[str, list[int]] = {}
+        for row in rows:
+            groups.setdefault(job.communicator(step.members[row]), []).append(row)
+        for comm, own in groups.items():
+            yield window(job, step, comm, node, own, world.cluster)
 
 
 def heartbeats(world: World) -> Iterator[Pair]:
     """Every rank that is alive says so, a hung one too."""
     for run in world.runs.values():
-        if run.job is None:
+        if run.job is None or not run.plan.reports:
             continue
         for member in run.job.members:
             node = member.slot.node

@@ -55,7 +55,7 @@ def test_imbalance_and_application_errors_must_not_page() -> None:
     ("text", "said"),
     [
         ("fleet = 3", "plan.toml: fleet: not a table"),
-        ("[fleet]\nnodes = 0", "plan.toml: fleet.nodes: 0 is not between 1 and 99"),
+        ("[fleet]\nnodes = 0", "plan.toml: fleet.nodes: 0 is not between 1 and 4096"),
         ("[fleet]\nnodes = true", "plan.toml: fleet.nodes: True is not a whole number"),
         ("[fleet]\nnods = 8", "plan.toml: fleet.nods: not a known key"),
         ("seconds = nan", "plan.toml: seconds: nan is not a number"),
@@ -63,6 +63,10 @@ def test_imbalance_and_application_errors_must_not_page() -> None:
         ('[[jobs]]\nname = "a"\nnodes = ["node-99"]', "plan.toml: jobs[1].nodes: no 'node-99'; there is node-01"),
         ('[[jobs]]\nname = "a"\nnodes = ["node-01"]\ntp = 3', "plan.toml: jobs[1].tp: tp 3 x pp 1 does not divide"),
         ('[[jobs]]\nname = "a"\nnodes = ["node-01", "node-01"]', "plan.toml: jobs[1].nodes: a node stands twice"),
+        ('[[jobs]]\nname = "a"\nnodes = ["node-03..node-02"]', "plan.toml: jobs[1].nodes: node-03..node-02: the last"),
+        ("[telemetry]\nmissing = 2", "plan.toml: telemetry.missing: 2 is not between 0 and 1"),
+        ("[telemetry]\nrestarts_s = [-1]", "plan.toml: telemetry.restarts_s: -1 is not a number from 0 on"),
+        ("[telemetry]\nlost = 1", "plan.toml: telemetry.lost: not a known key"),
         ('[[faults]]\nkind = "fire"\ntarget = "x"', "plan.toml: faults[1].kind: no 'fire'; there is thermal_throttle"),
         ('[[faults]]\nkind = "gpu_lost"\ntarget = "node-01/9"', "plan.toml: faults[1].target: no 'node-01/9'"),
         ('[[faults]]\nkind = "xid"\ntarget = "node-01/1"', "plan.toml: faults[1].code: missing"),
@@ -85,6 +89,12 @@ def test_two_jobs_share_a_node_only_one_after_the_other() -> None:
     text = '[[jobs]]\nname = "a"\nnodes = ["node-01"]\nend_s = 50\n[[jobs]]\nname = "b"\nnodes = ["node-01"]\n'
     assert "node-01 is given to both a and b" in wrong(text)
     assert len(parse(text + "start_s = 50", "plan.toml", "plan").jobs) == 2
+
+
+def test_a_range_of_nodes_is_all_from_the_first_to_the_last() -> None:
+    text = '[fleet]\nnodes = 130\n[[jobs]]\nname = "a"\nnodes = ["node-09..node-11", "node-99..node-101", "node-02"]\n'
+    (plan,) = parse(text, "plan.toml", "plan").jobs
+    assert plan.nodes == ("node-09", "node-10", "node-11", "node-99", "node-100", "node-101", "node-02")
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:

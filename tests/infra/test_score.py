@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from infra.detector_score import by_detector
 from infra.fleet.scenario import Scenario, ScenarioError, parse
 from infra.play import files
 from infra.score_report import closing, document, table, verdict_word
-from infra.scoreboard import Scoreboard, by_detector, judge
+from infra.scoreboard import Scoreboard, judge
 from streams.contract import Incident, Severity, Subject
 
 START_US = 1_790_000_000_000_000
