@@ -1,4 +1,4 @@
-"""What NVIDIA's error codes mean and what to do: Xid, SXid, the NVLink5 rules and the recovery line of Xid 154."""
+"""What NVIDIA's error codes mean and what to do: Xid, SXid and the recovery line of Xid 154."""
 
 import csv
 import re
@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
+
+VERSION = "2025-10"
+"""Of NVIDIA's Xid catalogue (Xid-Catalog.xlsx) behind our tables; findings name it."""
+DRIVER_R575 = 575
+"""Major version of the driver from which the registers of Xid 144-150 have another layout."""
 
 Bin = Literal["app", "ignore", "retry", "drain_and_diagnose", "reset_gpu", "reboot_node"]
 """What a code asks for, mildest first. Replacing a part is never asked for by a code alone."""
@@ -30,7 +35,6 @@ EFFECT_CODES = frozenset({45})
 SxidClass = Literal["non_fatal", "potentially_fatal", "always_fatal", "unknown"]
 
 _DATA = Path(__file__).parent / "detectors" / "data"
-_NVLINK5_BINS: dict[str, Bin] = {"IGNORE": "ignore", "RESET_GPU": "reset_gpu", "XID_154_EVAL": "retry"}
 _RECOVERY_BINS: tuple[Bin, ...] = (
     "ignore",
     "reset_gpu",
@@ -44,11 +48,7 @@ _RECOVERY_BINS: tuple[Bin, ...] = (
 """By DCGM field 1523: none, reset, reboot, drain P2P, drain and reset, IMEX domain, bus reset, system reboot."""
 
 _RECOVERY = re.compile(r"recovery action changed from \S+ \([^)]*\) to 0x([0-9a-fA-F]+)")
-_NVLINK5 = re.compile(
-    r"(?P<unit>[A-Z][A-Z0-9_]*(?: [A-Za-z]+)??)\s+(?P<severity>Link Fatal|Fatal|Nonfatal|Non-fatal)"
-    r"\s+XC\d\s+i(?P<injected>\d)"
-    r"\s+Link\s+(?P<link>-?\d+)\s+\((?P<registers>0x[0-9a-fA-F]+(?:\s+0x[0-9a-fA-F]+)*)"
-)
+_CAUSED_BY = re.compile(r"caused by previous Xid (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,8 @@ class Xid:
     bin: Bin
     source: str
     known: bool = True
+    retired: bool = False
+    """The catalogue calls it unused: an old driver or GPU, or a surprise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +77,6 @@ class Sxid:
     known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Nvlink5:
-    """What the rules say of one Xid 144-150 line."""
-
-    unit: str
-    link: int
-    """-1: the GPU in general."""
-    bin: Bin
-    investigate: str
-    fatal: bool
-    injected: bool
-
-
 def xid(code: int) -> Xid:
     """Every code has an answer: one that the catalogue lacks is to be diagnosed, without hurry."""
     return _xids().get(code) or Xid(code, f"XID_{code}", (), "drain_and_diagnose", "not in the catalogue", False)
@@ -100,76 +89,43 @@ def sxid(code: int) -> Sxid:
     )
 
 
+def caused_by(text: str) -> int | None:
+    """The earlier Xid that an Xid 45 line names (drivers since 2025); None: it names none."""
+    found = _CAUSED_BY.search(text)
+    return None if found is None or len(found[1]) > 4 else int(found[1])
+
+
+def major(driver: str | None) -> int | None:
+    """`570` of `570.124.06`; None: not known."""
+    head = (driver or "").partition(".")[0]
+    return int(head) if head.isdecimal() and len(head) <= 4 else None
+
+
 def recovery(text: str) -> Bin | None:
     """What the line of Xid 154 asks for; None: the text does not say. Values beyond the known ones: diagnose."""
     found = _RECOVERY.search(text)
-    if found is None:
-        return None
-    action = int(found[1], 16)
-    return _RECOVERY_BINS[action] if action < len(_RECOVERY_BINS) else "drain_and_diagnose"
+    return None if found is None else recovery_bin(int(found[1], 16))
 
 
-def nvlink5(code: int, text: str) -> Nvlink5 | None:
-    """Judge the fields of an Xid 144-150 line; None: not such a line, or no rule fits.
-
-    The driver's unit number sits in IntrInfo[9:5] before R575 and in IntrInfo[6:0] since; both layouts are tried.
-    """
-    found = _NVLINK5.search(text)
-    if found is None:
-        return None
-    registers = [int(r, 16) for r in found["registers"].split()]
-    intr, status = registers[0], registers[1] if len(registers) > 1 else None
-    for rule in _nvlink5_rules():
-        if rule.code == code and found["unit"] in rule.units and (rule.status is None or status in rule.status):
-            chosen = rule.judge(intr)
-            if chosen is not None:
-                return Nvlink5(
-                    found["unit"],
-                    int(found["link"]),
-                    chosen,
-                    rule.investigate,
-                    found["severity"] in ("Fatal", "Link Fatal"),
-                    found["injected"] != "0",
-                )
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Mask:
-    """A pattern over 32 bits, highest first, `-` for any."""
-
-    care: int
-    want: int
-
-    def fits(self, value: int) -> bool:
-        return value & self.care == self.want
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    code: int
-    units: frozenset[str]
-    masks: tuple[_Mask, ...]
-    status: frozenset[int] | None
-    bin: Bin
-    promoted: tuple[_Mask, ...]
-    """The same with the bit that makes a mild event fatal."""
-    promoted_bin: Bin
-    investigate: str
-
-    def judge(self, intr: int) -> Bin | None:
-        if any(m.fits(intr) for m in self.promoted):
-            return self.promoted_bin
-        return self.bin if any(m.fits(intr) for m in self.masks) else None
+def recovery_bin(action: float | None) -> Bin:
+    """What a value of DCGM field 1523 asks for; nothing where it is not known."""
+    if action is None or not action >= 0:
+        return "ignore"
+    return _RECOVERY_BINS[int(action)] if action < len(_RECOVERY_BINS) else "drain_and_diagnose"
 
 
 @cache
 def _xids() -> dict[int, Xid]:
     return {
         int(r["code"]): Xid(
-            int(r["code"]), r["name"], tuple(filter(None, r["causes"].split("|"))), cast(Bin, r["bin"]), r["source"]
+            code=int(r["code"]),
+            name=r["name"],
+            causes=tuple(filter(None, r["causes"].split("|"))),
+            bin=cast(Bin, r["bin"]),
+            source=r["source"],
+            retired=r["retired"] == "1",
         )
-        for r in _rows("xid.csv")
+        for r in rows("xid.csv")
     }
 
 
@@ -177,38 +133,11 @@ def _xids() -> dict[int, Xid]:
 def _sxids() -> dict[int, Sxid]:
     return {
         int(r["code"]): Sxid(int(r["code"]), r["name"], cast(SxidClass, r["class"]), cast(Bin, r["bin"]), r["source"])
-        for r in _rows("sxid.csv")
+        for r in rows("sxid.csv")
     }
 
 
-@cache
-def _nvlink5_rules() -> tuple[_Rule, ...]:
-    return tuple(
-        _Rule(
-            int(r["code"]),
-            frozenset(r["unit"].split("/")),
-            _masks(r["mask_before_r575"], r["mask_r575"]),
-            frozenset(int(s, 16) for s in r["status"].split("/")) if r["status"] else None,
-            _NVLINK5_BINS[r["action"]],
-            _masks(r["mask2_before_r575"], r["mask2_r575"]),
-            _NVLINK5_BINS[r["action2"] or r["action"]],
-            r["investigate"],
-        )
-        for r in _rows("nvlink5.csv")
-    )
-
-
-def _masks(*patterns: str) -> tuple[_Mask, ...]:
-    return tuple(
-        _Mask(
-            int("".join("0" if c == "-" else "1" for c in p), 2),
-            int("".join("1" if c == "1" else "0" for c in p), 2),
-        )
-        for p in patterns
-        if p
-    )
-
-
-def _rows(name: str) -> Iterator[dict[str, str]]:
+def rows(name: str) -> Iterator[dict[str, str]]:
+    """The rows of one of the catalogue's tables."""
     with (_DATA / name).open(newline="") as file:
         yield from csv.DictReader(file)

@@ -17,7 +17,7 @@ from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.throttle import ThrottleDetector
 from streams.detectors.throttle_reading import ThrottleLimits
 from streams.detectors.xid import XidDetector
-from streams.detectors.xid_state import XidLimits
+from streams.detectors.xid_limits import XidLimits
 
 
 @dataclass(frozen=True, slots=True)

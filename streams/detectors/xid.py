@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
+from streams import catalog
+from streams.catalog import BINS
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.xid_findings import DETECTOR, found, subject_of
-from streams.detectors.xid_rules import Verdict, judge
-from streams.detectors.xid_state import MOST, Group, Kept, XidLimits, XidState
+from streams.detectors.xid_limits import XidLimits
+from streams.detectors.xid_rules import ENDS, Verdict, judge, takes_back
+from streams.detectors.xid_state import MOST, Group, Kept, XidState
+from streams.detectors.xid_workflow import weigh
 from streams.episodes import graver
 from streams.gpus import cell, is_old, row_of
 
@@ -88,10 +93,12 @@ class XidDetector:
                 return
             energy = cell(scrape, ENERGY, row)
             reset = energy is not None and group.energy_mj is not None and energy < RESET_ENERGY * group.energy_mj
+            reset = reset or group.recovered_us > group.last_us
             if group.energy_mj is None:
                 group.energy_mj = energy
             why = "the GPU answers again after a reset" if reset else "the GPU went on without it"
             if reset:
+                self._note_reset(state, name, group, scrape.ts_us)
                 quiet_us += self._limits.quiet_us(group.severity) - self._limits.reset_us
         if quiet_us >= self._limits.quiet_us(group.severity):
             self._clear(state, name, scrape.ts_us, why, out)
@@ -103,16 +110,48 @@ class XidDetector:
                 needed = self._limits.critical_log_us if grave else self._limits.quiet_us(group.severity)
                 if event.ts_us - group.last_us >= needed:
                     self._clear(state, name, event.ts_us, "the log of the node went on without it", out)
-        verdict = judge(event)
-        if verdict is None or state.knows(event):
+        if event.kind not in ("xid", "sxid", "gpu_lost") or state.knows(event):
             return
         part = _part(state, event)
-        name = self._episode(state, part, verdict, event.ts_us)
-        folded = self._fold(state, name, verdict, event)
-        if folded is not None:
-            edge = state.kept.episodes.report(name, found(state, folded, event), most=MOST)
-            if edge is not None:
-                out.append(edge)
+        if (event.kind, event.code) in ENDS:
+            self._ended(state, part, event, out)
+        elif takes_back(event):
+            for group in _groups(state, part):
+                group.recovered_us = max(group.recovered_us, event.ts_us)
+        elif (verdict := self._verdict(state, part, event)) is not None:
+            name = self._episode(state, part, verdict, event.ts_us)
+            folded = self._fold(state, name, verdict, event)
+            if folded is not None:
+                edge = _edge(state, name, found(state, folded, event))
+                if edge is not None:
+                    out.append(edge)
+
+    def _verdict(self, state: XidState, part: str, event: KernelEvent) -> Verdict | None:
+        past = state.kept.pasts.get(part)
+        if past is not None and event.code is not None and event.ts_us <= past.ended.get(event.code, 0):
+            return None
+        row = None if state.scrape is None else row_of(state.scrape, subject_of(state, event))
+        wanted = None if state.scrape is None or row is None else cell(state.scrape, RECOVERY, row)
+        verdict = judge(event, catalog.major(state.kept.driver), wanted)
+        if verdict is None or (verdict.kind is None and not verdict.link_down and not verdict.by_product):
+            return verdict
+        state.past(part)
+        return weigh(self._limits, state.kept.pasts, part, verdict, event, len(state.parts))
+
+    def _ended(self, state: XidState, part: str, event: KernelEvent, out: list[Finding]) -> None:
+        """The driver itself says that something is over: its episode ends, unless there is more in it."""
+        begun = ENDS[event.kind, event.code or 0]
+        past = state.past(part)
+        past.ended[begun] = max(past.ended.get(begun, 0), event.ts_us)
+        for name in (part, part + PROGRAM, part + RECORD):
+            group = state.kept.groups.get(name)
+            if group is not None and [*group.codes] == [f"{_KINDS[event.kind]} {begun}"]:
+                self._clear(state, name, max(event.ts_us, group.last_us), "the driver says that it is over", out)
+
+    def _note_reset(self, state: XidState, name: str, group: Group, ts_us: int) -> None:
+        past = state.kept.pasts.get(name.removesuffix(PROGRAM).removesuffix(RECORD))
+        if past is not None and past.reset_us <= group.last_us:
+            past.reset_us = ts_us
 
     def _episode(self, state: XidState, part: str, verdict: Verdict, ts_us: int) -> str:
         """The name of the episode that an event belongs to. A minor one becomes the other when it was its herald."""
@@ -143,16 +182,19 @@ class XidDetector:
             if len(groups) >= MOST:
                 return None
             group = groups[name] = Group(verdict, verdict.severity, verdict.bin, False, event.ts_us)
-        if verdict.rank > group.verdict.rank:
+        if event.ts_us > group.last_us + self._limits.group_us:
+            group.count += 1
+        again = verdict.cause == group.verdict.cause and verdict.times > group.verdict.times
+        if verdict.rank > group.verdict.rank or again:
             group.verdict = verdict
         if graver(verdict.severity, group.severity):
             group.severity = verdict.severity
         if verdict.sets_action:
-            group.asked, group.told = verdict.bin, True
+            group.asked = max(verdict.bin, group.asked if group.told else verdict.bin, key=BINS.index)
+            group.told = True
         elif not group.told:
             group.asked = group.verdict.bin
         group.last_us = max(group.last_us, event.ts_us)
-        group.count += 1
         code = f"{_KINDS.get(event.kind, event.kind)}{'' if event.code is None else f' {event.code}'}"
         if code in group.codes or len(group.codes) < MOST_CODES:
             group.codes[code] = group.codes.get(code, 0) + 1
@@ -168,6 +210,28 @@ class XidDetector:
             out.append(edge)
 
 
+def _groups(state: XidState, part: str) -> list[Group]:
+    names = (part, part + PROGRAM, part + RECORD)
+    return [state.kept.groups[name] for name in names if name in state.kept.groups]
+
+
+def _edge(state: XidState, name: str, finding: Finding) -> Finding | None:
+    """The edge to send. Another thing to do is news as well; it only ever asks for more, so it is rare.
+
+    The edges of an episode are in the order of their times, also where a line came late.
+    """
+    episodes = state.kept.episodes
+    last = episodes.open.get(name)
+    if last is not None and finding.ts_us <= last.ts_us:
+        ts_us = last.ts_us + (1 if last.state == "updated" else 0)
+        finding = structs.replace(finding, ts_us=ts_us)
+    edge = episodes.report(name, finding, most=MOST)
+    if edge is None and last is not None and finding.action != last.action:
+        edge = structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
+        episodes.open[name] = edge
+    return edge
+
+
 def _part(state: XidState, event: KernelEvent) -> str:
     """What an event's episodes are kept under: the address, which stays when the GPU is lost, else the UUID.
 
@@ -175,7 +239,7 @@ def _part(state: XidState, event: KernelEvent) -> str:
     """
     if event.kind == "sxid":
         return f"switch {event.pci or event.device}"
-    own = event.pci or event.gpu_uuid or "node"
+    own = event.pci or state.pci_of(event.gpu_uuid) or event.gpu_uuid or "node"
     subject = subject_of(state, event).id
     for name, opening in state.kept.episodes.open.items():
         if opening.subject.id == subject:

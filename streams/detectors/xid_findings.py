@@ -1,7 +1,7 @@
 """Findings about driver errors."""
 
 from collectors.contract.kernel import KernelEvent
-from streams.catalog import ACTIONS
+from streams.catalog import ACTIONS, VERSION
 from streams.contract import Evidence, Finding, Subject
 from streams.detectors.xid_state import Group, XidState
 from streams.gpus import gpu_subject
@@ -24,8 +24,9 @@ def found(state: XidState, group: Group, event: KernelEvent) -> Finding:
         value=float(group.count),
         unit="events",
         summary=f"{_place(subject)}: {group.verdict.words}",
-        evidence=_evidence(group, event),
-        action=ACTIONS[group.asked],
+        evidence=_evidence(group, event, state.kept.driver),
+        action="; ".join(filter(None, (ACTIONS[group.asked], group.verdict.then))),
+        confidence=group.verdict.confidence,
     )
 
 
@@ -45,14 +46,18 @@ def subject_of(state: XidState, event: KernelEvent) -> Subject:
     return Subject(kind="node", id=node, node=node)
 
 
-def _evidence(group: Group, event: KernelEvent) -> list[Evidence]:
-    found = [Evidence(what=code, value=float(n), unit="events") for code, n in group.codes.items()]
+def _evidence(group: Group, event: KernelEvent, driver: str | None) -> list[Evidence]:
+    found = [Evidence(what=fact) for fact in group.verdict.facts]
+    found += [Evidence(what=code, value=float(n), unit="lines") for code, n in group.codes.items()]
     who = event.process or (f"pid {event.pid}" if event.pid is not None else None)
     if who is not None:
         found.append(Evidence(what=f"process: {who}"))
     if event.mig is not None:
         found.append(Evidence(what=f"MIG instance {event.mig}"))
     found.append(Evidence(what=(event.raw or event.detail or event.kind)[:240], ts_us=event.ts_us))
+    if event.kind == "xid":
+        by = f"judged by NVIDIA's Xid catalogue of {VERSION}, driver {driver or 'not known'}"
+        found.append(Evidence(what=by))
     return found
 
 

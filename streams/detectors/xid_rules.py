@@ -1,14 +1,24 @@
 """One line of the kernel log about a GPU or an NVSwitch: how grave it is, what it asks for, and whose fault it is."""
 
+import re
+
 from msgspec import Struct
 
 from collectors.contract.kernel import KernelEvent
 from streams import catalog
-from streams.catalog import BINS, EFFECT_CODES, MEMORY_CODES, NVLINK_CODES, Bin
-from streams.contract import Severity
+from streams.catalog import BINS, EFFECT_CODES, MEMORY_CODES, Bin
+from streams.contract import Confidence, Severity
+from streams.detectors.xid_nvlink import LinkSays, link_says
 
 RECOVERY_CODE = 154
 FALLEN_CODE = 79
+GSP_CODES = frozenset({119, 120})
+UNCORRECTED_CODES = frozenset({48, 63, 64, 94, 95, 140, 171, 172})
+"""One uncorrected memory error prints several of them."""
+PROGRAM_KINDS = frozenset({"sm", "mmu"})
+"""As which XID 13 and 31 are remembered: a program's as a rule, the GPU's when they keep to one place."""
+ENDS: dict[tuple[str, int], int] = {("xid", 162): 163, ("sxid", 10005): 10004}
+"""(kind, code) -> the code whose end it tells: power smoothing is back on; a switch has cooled down."""
 
 WORDS: dict[int, str] = {
     13: "a program made an illegal access or instruction",
@@ -32,6 +42,7 @@ WORDS: dict[int, str] = {
     140: "uncorrected memory error that nothing handled",
     149: "NVLink went down or its error rate is high",
     154: "the driver asks for a recovery",
+    163: "power smoothing was switched off",
 }
 """In this project's words; other codes go by their name in the catalogue."""
 
@@ -47,10 +58,41 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """As a cause, against the other events of its episode: the first of the highest rank is the cause."""
     sets_action: bool = False
     """The driver's own word on what to do, over the catalogue's."""
+    kind: str | None = None
+    """What it is remembered as; None: it is not."""
+    place: str | None = None
+    """Where on the chip."""
+    then: str = ""
+    """What to do beyond what the bin says."""
+    times: int = 1
+    """Events of this kind within the memory."""
+    confidence: Confidence | None = None
+    facts: tuple[str, ...] = ()
+    link_down: bool = False
+    by_product: bool = False
+    """Of an NVLink that went down just before, if one did."""
+    hardware_after: int = 0
+    """More events than this on one link are its hardware; 0: no such rule."""
 
 
-def judge(event: KernelEvent) -> Verdict | None:
-    """None: an event that this detector has no say in."""
+THEN: dict[int, str] = {
+    48: "if no XID 63 or 64 came with it, run the field diagnostic as well",
+    64: "the repair of its memory failed: read the remap failure flag, run the field diagnostic",
+    74: "look at both ends of the link",
+    157: "its spare memory is running out: watch it",
+    160: "its spare memory is running out: watch it",
+    161: "its spare memory is used up: plan its replacement",
+}
+"""Beyond the bin, in this project's words after the workflows of NVIDIA's catalogue."""
+_PLACE = re.compile(r"\(GPC (\d+), TPC (\d+)")
+_SXID_LINK = re.compile(r"\bLink (\d+)")
+
+
+def judge(event: KernelEvent, driver: int | None = None, wanted: float | None = None) -> Verdict | None:
+    """None: an event that this detector has no say in, or one that only tells the end of another.
+
+    `driver`: its major version. `wanted`: the recovery that the GPU asks for by its own reading (DCGM 1523).
+    """
     if event.kind == "gpu_lost":
         return Verdict(
             cause="gpu_lost",
@@ -58,46 +100,124 @@ def judge(event: KernelEvent) -> Verdict | None:
             severity="critical",
             bin="reboot_node",
             rank=_rank("critical", 5),
+            kind="bus",
         )
-    if event.code is None:
+    if event.code is None or (event.kind, event.code) in ENDS:
         return None
     if event.kind == "xid":
-        return _xid(event.code, event.detail or event.raw)
+        return _xid(event.code, event.detail or event.raw, driver, wanted)
     if event.kind == "sxid":
         return _sxid(event.code, event.detail or event.raw)
     return None
 
 
-def _xid(code: int, text: str) -> Verdict:
+def takes_back(event: KernelEvent) -> bool:
+    """Does the driver say that it wants no recovery any more?"""
+    return (
+        event.kind == "xid" and event.code == RECOVERY_CODE and catalog.recovery(event.detail or event.raw) == "ignore"
+    )
+
+
+def _xid(code: int, text: str, driver: int | None, wanted: float | None) -> Verdict | None:
     entry = catalog.xid(code)
-    words = WORDS.get(code) or entry.name.removeprefix("ROBUST_CHANNEL_").replace("_", " ").lower()
-    words = f"XID {code}, {words}"
+    words = f"XID {code}, {_words(entry)}"
     if code == RECOVERY_CODE:
-        told = catalog.recovery(text)
-        chosen = entry.bin if told is None else told
-        severity: Severity = _by_bin(chosen, False)
-        return Verdict(
-            cause="xid_154",
-            words=words,
-            severity=severity,
-            bin=chosen,
-            rank=30 if severity != "info" else 5,
-            sets_action=told is not None and told != "ignore",
-        )
+        return _recovery(words, text, wanted)
     if code in EFFECT_CODES:
-        return Verdict(cause=f"application_xid_{code}", words=words, severity="info", bin="ignore", rank=0)
+        return _effect(entry, words, text)
     if entry.bin == "app":
-        return Verdict(cause=f"application_xid_{code}", words=words, severity="info", bin="app", rank=10)
-    chosen, severity = entry.bin, _severity(entry)
-    rule = catalog.nvlink5(code, text) if code in NVLINK_CODES else None
-    if rule is not None:
-        chosen = "ignore" if rule.injected else rule.bin
-        severity = _by_bin(chosen, False)
-        words = f"{words} ({rule.unit}, link {rule.link}{', injected' if rule.injected else ''})"
+        place = _PLACE.search(text) if code == 13 else None
+        return Verdict(
+            cause=f"application_xid_{code}",
+            words=words,
+            severity="info",
+            bin="app",
+            rank=10,
+            kind={13: "sm", 31: "mmu"}.get(code),
+            place=None if place is None else f"GPC {int(place[1])}, TPC {int(place[2])}",
+        )
+    says = link_says(code, text, driver)
+    chosen: Bin = entry.bin
+    severity = _severity(entry)
+    if says is not None:
+        chosen, severity, words = says.bin, says.severity, f"{words} ({says.words})"
     rank = _rank(severity, BINS.index(chosen)) + (1 if code == FALLEN_CODE else 0)
     if severity == "info":
         rank = 35 if code in MEMORY_CODES else 20 + 5 * BINS.index(chosen)
-    return Verdict(cause=f"xid_{code}", words=words, severity=severity, bin=chosen, rank=rank)
+    return Verdict(
+        cause=f"xid_{code}",
+        words=words,
+        severity=severity,
+        bin=chosen,
+        rank=rank,
+        kind=_kind(entry, chosen, says),
+        then=says.then if says is not None and says.then else THEN.get(code, ""),
+        facts=(f"the catalogue calls XID {code} unused on current GPUs",) if entry.retired else (),
+        link_down=says is not None and says.link_down,
+        by_product=says is not None and says.by_product,
+        hardware_after=0 if says is None else says.hardware_after,
+    )
+
+
+def _words(entry: catalog.Xid) -> str:
+    return WORDS.get(entry.code) or entry.name.removeprefix("ROBUST_CHANNEL_").replace("_", " ").lower()
+
+
+def _kind(entry: catalog.Xid, chosen: Bin, says: LinkSays | None) -> str | None:
+    if says is not None:
+        return None if says.link is None or not says.counts else f"link {says.link}"
+    if entry.code in UNCORRECTED_CODES:
+        return "memory"
+    if entry.code == FALLEN_CODE:
+        return "bus"
+    if entry.code in GSP_CODES:
+        return "gsp"
+    if chosen in ("reset_gpu", "reboot_node", "retry"):
+        return f"xid {entry.code}"
+    return None
+
+
+def _recovery(words: str, text: str, wanted: float | None) -> Verdict | None:
+    told = catalog.recovery(text)
+    if told == "ignore":
+        return None
+    chosen: Bin = told or catalog.recovery_bin(wanted)
+    severity = _by_bin(chosen, False)
+    return Verdict(
+        cause="xid_154",
+        words=words,
+        severity=severity,
+        bin=chosen,
+        rank=30 if severity != "info" else 5,
+        sets_action=chosen != "ignore",
+    )
+
+
+def _effect(entry: catalog.Xid, words: str, text: str) -> Verdict:
+    """What was cleaned up after something else. Where the line names a grave cause, it stands for that line."""
+    earlier = catalog.caused_by(text)
+    if earlier is not None and earlier not in EFFECT_CODES:
+        cause = catalog.xid(earlier)
+        severity = _severity(cause)
+        if severity == "critical":
+            return Verdict(
+                cause=f"xid_{earlier}",
+                words=f"XID {earlier}, {_words(cause)}",
+                severity=severity,
+                bin=cause.bin,
+                rank=_rank(severity, BINS.index(cause.bin)) - 1,
+                then=THEN.get(earlier, ""),
+                facts=(f"XID {earlier} is named by an XID {entry.code} line as its cause",),
+            )
+        words = f"{words}, caused by XID {earlier}"
+    return Verdict(
+        cause=f"application_xid_{entry.code}",
+        words=words,
+        severity="info",
+        bin="ignore",
+        rank=0,
+        then="look at what came before it; if it keeps coming alone, restart the fabric manager",
+    )
 
 
 def _severity(entry: catalog.Xid) -> Severity:
@@ -129,10 +249,12 @@ def _sxid(code: int, text: str) -> Verdict:
         severity = "warning"
     else:
         severity = "info"
+    link = _SXID_LINK.search(text)
     return Verdict(
         cause=f"sxid_{code}",
         words=f"SXid {code}, {entry.name.lower().replace('_', ' ')}",
         severity=severity,
         bin=entry.bin,
         rank=_rank(severity, BINS.index(entry.bin)),
+        kind=None if link is None or severity == "info" else f"link {int(link[1])}",
     )

@@ -1,6 +1,5 @@
-"""What is remembered of a node's driver errors, and for how long."""
+"""What is remembered of a node's driver errors."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from msgspec import Struct, field
@@ -9,38 +8,13 @@ from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.kernel import KernelEvent
 from streams.catalog import Bin
 from streams.contract import Severity
+from streams.detectors.xid_past import Past, past_of
 from streams.detectors.xid_rules import Verdict
 from streams.episodes import Episodes
 from streams.gpus import is_old, uuids
 
-SECOND_US = 1_000_000
-HOUR_US = 3600 * SECOND_US
 MOST = 256
 """Open episodes, remembered lines and remembered GPUs of a node."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class XidLimits:
-    """How lines belong together, and when an episode is over. A quiet log alone never ends one.
-
-    It ends when the GPU itself still answers after the quiet time (for a switch: the node), or sooner when the
-    GPU was reset since: its energy counter, which starts again at driver load, has fallen. Where no GPU
-    readings come at all, the node's log has to go on without the fault for the quiet time.
-    """
-
-    group_us: int = 5 * SECOND_US
-    """Delta study (arXiv 2503.11901): repeats within 5 s on one GPU are one error."""
-    info_us: int = 600 * SECOND_US
-    warning_us: int = HOUR_US
-    critical_us: int = 24 * HOUR_US
-    """Quiet times by severity: own choice. What asks for a reset is not forgotten overnight."""
-    reset_us: int = 300 * SECOND_US
-    """Quiet time after a reset was seen: a fault that the reset did not cure comes back in minutes."""
-    critical_log_us: int = 7 * 24 * HOUR_US
-
-    def quiet_us(self, severity: Severity) -> int:
-        """How long the GPU must answer without the fault."""
-        return {"info": self.info_us, "warning": self.warning_us, "critical": self.critical_us}[severity]
 
 
 class Group(Struct):
@@ -53,10 +27,14 @@ class Group(Struct):
     """What to do: the driver's own word, else the cause's bin."""
     told: bool
     last_us: int
-    count: int = 0
+    count: int = 1
+    """Events: lines within `group_us` of each other are one."""
     codes: dict[str, int] = field(default_factory=dict)
+    """Lines by code."""
     energy_mj: float | None = None
     """Of the GPU before the last event; a lower reading after it means a reset."""
+    recovered_us: int = 0
+    """When the driver took its wish for a recovery back."""
 
 
 class Kept(Struct):
@@ -66,6 +44,11 @@ class Kept(Struct):
     episodes: Episodes = field(default_factory=Episodes)
     lines: list[int] = field(default_factory=list)
     """Digests of the last events, to know one that is delivered again."""
+    pasts: dict[str, Past] = field(default_factory=dict)
+    """By PCI address (or what else names the part)."""
+    owners: dict[str, str] = field(default_factory=dict)
+    """Whose past it is: the UUID. Of a GPU that was swapped only the slot's troubles go on."""
+    driver: str | None = None
 
 
 class XidState:
@@ -92,7 +75,34 @@ class XidState:
             if len(self.parts) > MOST:
                 self.parts = {}
             self.parts |= {g.pci: g for g in scrape.gpus if g.pci is not None}
+            self._meet_owners()
+        driver = scrape.labels.get("driver_version")
+        if driver is not None:
+            self.kept.driver = driver
         return True
+
+    def pci_of(self, uuid: str | None) -> str | None:
+        """The address of a GPU that is named by its UUID alone."""
+        return next((pci for pci, gpu in self.parts.items() if gpu.uuid == uuid), None) if uuid else None
+
+    def past(self, part: str) -> Past:
+        """The past of a part."""
+        past = past_of(self.kept.pasts, part)
+        self._meet_owners()
+        return past
+
+    def _meet_owners(self) -> None:
+        """A GPU in the place of another begins with the troubles of the place alone."""
+        kept = self.kept
+        for part, past in kept.pasts.items():
+            gpu = self.parts.get(part)
+            if gpu is None:
+                continue
+            if kept.owners.get(part, gpu.uuid) != gpu.uuid:
+                past.marks = {kind: marks for kind, marks in past.marks.items() if kind == "bus"}
+            kept.owners[part] = gpu.uuid
+        for part in [p for p in kept.owners if p not in kept.pasts]:
+            del kept.owners[part]
 
     def knows(self, event: KernelEvent) -> bool:
         """Was that very line judged before? It is remembered."""

@@ -17,7 +17,7 @@ from collectors.nvml.checks import sights
 from collectors.nvml.reader import NvmlReader
 from collectors.source import Sight, SourceError
 from streams.detectors.xid import XidDetector
-from streams.detectors.xid_state import XidLimits
+from streams.detectors.xid_limits import XidLimits
 from tests.collectors.fake_nvml import FakeGpu, FakeNvml, Refuse
 from tests.collectors.list_outlet import ListOutlet
 

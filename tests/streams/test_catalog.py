@@ -3,6 +3,7 @@
 import pytest
 
 from streams import catalog
+from streams.catalog_nvlink import nvlink5
 
 
 def test_codes_of_weight_have_their_bin() -> None:
@@ -54,14 +55,14 @@ def test_an_unknown_code_is_to_be_diagnosed() -> None:
     ],
 )
 def test_nvlink5_lines_are_judged_by_mask_and_status(code: int, text: str, bin: str, investigate: str) -> None:
-    rule = catalog.nvlink5(code, text)
+    rule = nvlink5(code, text)
     assert rule is not None
     assert (rule.bin, rule.investigate) == (bin, investigate)
 
 
 def test_nvlink5_text_without_a_rule_is_left_to_the_default() -> None:
-    assert catalog.nvlink5(144, "SAW_MVB Fatal XC0 i0 Link 3 (0x00000021 0x00004000)") is None
-    assert catalog.nvlink5(149, "cut line") is None
+    assert nvlink5(144, "SAW_MVB Fatal XC0 i0 Link 3 (0x00000021 0x00004000)") is None
+    assert nvlink5(149, "cut line") is None
 
 
 @pytest.mark.parametrize(
