@@ -77,6 +77,8 @@ class Cables:
     _of_gpu: dict[At, set[str]] = field(default_factory=dict)
     _of_node: dict[At, set[str]] = field(default_factory=dict)
     _of_device: dict[At, set[str]] = field(default_factory=dict)
+    _of_far: dict[At, set[str]] = field(default_factory=dict)
+    """Far end as `device/port` -> ports whose cable ends there."""
     _nics: dict[At, dict[str, Link]] = field(default_factory=dict)
     """Node -> any name of a NIC of it, in lower case -> what the node says of that NIC."""
 
@@ -128,6 +130,30 @@ class Cables:
         """Ports whose cable ends in this node."""
         return self._of_node.get((cluster, node), set())
 
+    def ends(self, cluster: str, device: str, port: str) -> set[str]:
+        """`device/port` of both ends of a cable, whichever end told of it, under all names of theirs."""
+        own = f"{device}/{port}"
+        found = {own} | self._of_far.get((cluster, own), set())
+        cable = self.at(cluster, own)
+        if cable is not None and cable.link.far_port is not None:
+            far = f"{cable.link.far_device}/{cable.link.far_port}"
+            found |= {far} | self._of_far.get((cluster, far), set())
+        return found
+
+    def ports_of(self, cluster: str, device: str) -> set[str]:
+        """Ports of a device of which a cable is known from its own side."""
+        return self._of_device.get((cluster, device), set())
+
+    def rails(self, cluster: str, device: str) -> set[int]:
+        """Rails of the host-facing ports of a switch; empty where the fabric has none, or nobody told."""
+        links = (self._cables[(cluster, port)].link for port in self.ports_of(cluster, device))
+        return {link.rail for link in links if link.rail is not None and link.node is not None}
+
+    def uplinks(self, cluster: str, device: str) -> int:
+        """Cables from a switch that has hosts to other switches."""
+        links = [self._cables[(cluster, port)].link for port in self.ports_of(cluster, device)]
+        return sum(link.far_kind == "switch" for link in links) if any(link.node for link in links) else 0
+
     def nodes_below(self, cluster: str, device: str) -> set[str]:
         """Nodes cabled to a switch directly."""
         links = (self._cables[(cluster, port)].link for port in self._of_device.get((cluster, device), ()))
@@ -148,6 +174,9 @@ class Cables:
 
     def _indexed(self, link: Link) -> list[set[str]]:
         found = [self._of_device.setdefault((link.cluster, link.device), set())]
+        if link.far_port is not None:
+            far = f"{link.far_device}/{link.far_port}"
+            found.append(self._of_far.setdefault((link.cluster, far), set()))
         if link.node is not None:
             found.append(self._of_node.setdefault((link.cluster, link.node), set()))
         return found + [self._of_gpu.setdefault((link.cluster, uuid), set()) for uuid in link.gpu_uuids]

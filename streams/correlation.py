@@ -8,7 +8,7 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import INCIDENTS, NODE_HEALTH, Finding
 from streams.correlator import Correlator
-from streams.correlator_cases import CorrelatorLimits
+from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import CorrelatorState
 from streams.correlator_state import restore as restore_cases
 from streams.detector import Tick
@@ -28,13 +28,15 @@ class Correlation:
     cases: CorrelatorState = field(default_factory=CorrelatorState)
     health: HealthBook = field(default_factory=HealthBook)
     choices: Mapping[str, Choice] = field(default_factory=dict)
-    """Of a limits file; sections `correlator` and `health` are looked at."""
+    """Of a limits file; sections `correlator`, `health` and `fleet` are looked at."""
     _correlator: Correlator = field(init=False)
     _nodes: Health = field(init=False)
 
     def __post_init__(self) -> None:
         joins, points = self.choices.get("correlator"), self.choices.get("health")
         self._correlator = Correlator(self.world, joins.limits if joins else CorrelatorLimits())
+        if (fleet := self.choices.get("fleet")) is not None:
+            self.world.states.give(fleet.limits.racks)
         self._nodes = Health(self.world, points.limits if points else HealthLimits())
 
     def feed(self, finding: Finding) -> list[Output]:

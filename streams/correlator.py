@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from streams.contract import Finding, Incident, finding_key
-from streams.correlator_cases import Cases, CorrelatorLimits
-from streams.correlator_causes import SYMPTOM, jobs_hurt, level
+from streams.correlator_cases import Cases
+from streams.correlator_causes import level
+from streams.correlator_common import SYMPTOM
 from streams.correlator_company import Company
+from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
 from streams.detector import Tick
-from streams.incidents import Edge, incident
+from streams.hurt import jobs_hurt
+from streams.incidents import Edge, incident, standing_of
+from streams.standing import standing_told
 from streams.world import World
 
 
@@ -38,9 +42,11 @@ class Correlator:
         out: list[Incident] = []
         for item in batch:
             if isinstance(item, Tick):
-                self._look_again(state)
-                for case in list(state.cases.values()):
+                turned = self._look_again(state, item.ts_us)
+                for case in sorted(state.cases.values(), key=lambda c: (c.opened_us, c.id)):
                     out += self._due(state, case, item.ts_us)
+                    if turned and case.id in state.cases:
+                        out += self._restand(state, case, item.ts_us)
                 state.folded.clear()
                 continue
             for case_id in dict.fromkeys([*self._take(state, item), *state.folded]):
@@ -66,8 +72,12 @@ class Correlator:
             member.finding = finding
         case.touched_us = max(case.touched_us, finding.ts_us)
         case.news = True
-        self._cases.reroot(state, case)
         state.changed |= {f"finding|{key}", f"case|{case.id}"}
+        moved = finding.state != "cleared" and (finding.cause, finding.severity) != (last.cause, last.severity)
+        if (state.reindex(key, self.world) or moved) and (case.root == key or len(state.keys_of(case.id)) == 1):
+            # It names another cause or part now: what explains it, and what it explains, may be others.
+            return self._join(state, key)
+        self._cases.reroot(state, case)
         return [case.id]
 
     def _admit(self, state: CorrelatorState, key: str, finding: Finding) -> list[str]:
@@ -132,16 +142,20 @@ class Correlator:
             yield from list(state.members)
 
     def _effects(self, state: CorrelatorState, key: str) -> list[str]:
-        found = dict.fromkeys(state.depending_on(state.parts(key).own))
+        found = state.depending_on(state.parts(key).own | state.parts(key).reach)
         for job in sorted(jobs_hurt(state.members[key].finding, self.world)):
             part = frozenset((f"job:{state.members[key].finding.cluster}/{job}",))
             found.update(dict.fromkeys(state.on(part)))
         return [k for k in found if self._cases.explains(state, key, k)]
 
-    def _look_again(self, state: CorrelatorState) -> None:
-        """The world learned something (a placement or cable came late): judge the open findings once more."""
+    def _look_again(self, state: CorrelatorState, now_us: int) -> bool:
+        """The world learned something (a placement or cable came late): judge the open findings once more.
+
+        Whether orders or planned work may stand differently than at the last tick.
+        """
+        last_us, state.ticked_us = state.ticked_us, now_us
         if state.world_version == self.world.version:
-            return
+            return self._turned_us(now_us) > last_us
         state.world_version = self.world.version
         for key in list(state.members):
             member = state.members.get(key)
@@ -153,6 +167,20 @@ class Correlator:
                 state.changed.add(f"case|{case.id}")
             if state.reindex(key, self.world) and case.root == key and member.cleared_us is None:
                 self._join(state, key)
+        return True
+
+    def _restand(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
+        """Somebody has seen it, muted it, or works there, or no longer: told at once, with the time it was said."""
+        told = case.told
+        if told is None or case.closed_us is not None:
+            return []
+        stands = standing_of(state, case, told.cause_word, told.subject, self.world, now_us)
+        if stands == standing_told(told):
+            return []
+        return self._say(state, case, "updated", max(told.ts_us + 1, self._turned_us(now_us)))
+
+    def _turned_us(self, now_us: int) -> int:
+        return max(self.world.orders.turned_us(now_us), self.world.states.turned_us(now_us))
 
     def _due(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
         """What the passing of time brings: first word, damped update, end, and at last to be forgotten."""
@@ -179,7 +207,7 @@ class Correlator:
         """What an edge brings at once: a hardware cause, a new cause, a graver severity, an end by folding."""
         if case.told is None:
             # A symptom is told by a tick: while a backlog is read, its cause may come right behind it.
-            hardware = case.closed_us is None and case.root in state.members
+            hardware = case.closed_us is None and case.root in state.members and ts_us >= case.due_us
             if not hardware or level(state.members[case.root].finding, self.world) < SYMPTOM:
                 return []
             return self._say(state, case, "opened", ts_us)
@@ -220,7 +248,18 @@ def _order(finding: Finding) -> tuple[int, int]:
 
 def _differs(told: Incident, now: Incident) -> bool:
     """Is there news in it for a person? Age and damped numbers are none."""
-    return any(
+    return standing_told(told) != standing_told(now) or any(
         getattr(told, name) != getattr(now, name)
-        for name in ("severity", "cause", "cause_word", "symptoms", "jobs", "gpus", "gpu_hours_lost_per_hour")
+        for name in (
+            "severity",
+            "cause",
+            "cause_word",
+            "subject",
+            "symptoms",
+            "jobs",
+            "gpus",
+            "gpu_hours_lost_per_hour",
+            "candidates",
+            "confidence",
+        )
     )

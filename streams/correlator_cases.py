@@ -3,33 +3,17 @@
 from dataclasses import dataclass, field
 
 from streams.contract import Finding
-from streams.correlator_causes import SYMPTOM, explains, jobs_hurt, level
+from streams.correlator_causes import explains, is_outranked, level
+from streams.correlator_common import SYMPTOM, common, common_of_silent
+from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member
+from streams.hurt import jobs_hurt
+from streams.pause import LOSS, PRESSURE, STORM
+from streams.standing import LINK_STATE
 from streams.world import World
 
-S = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrelatorLimits:
-    """How findings are joined in time. Starting points of ours, to be fitted on real incidents."""
-
-    join_us: int = 120 * S
-    """Episodes that overlap, give or take this, may be cause and effect."""
-    hold_us: int = 10 * S
-    """How long a symptom waits for its cause before it is told on its own."""
-    settle_us: int = 60 * S
-    """All must have been clear for this long: a flap within it is one incident."""
-    update_us: int = 30 * S
-    """Least time between two updates that bring neither a new cause nor a graver severity."""
-    together_us: int = 60 * S
-    """Parts that fell silent within this of each other fell silent together, ..."""
-    together: int = 3
-    """... when they are at least so many: one incident for the fleet."""
-    braked_us: int = 10 * S
-    """Power brakes that start within this of each other come from one rack controller or feed."""
-    forget_us: int = 3600 * S
-    """How long a closed case is remembered, so that a finding delivered again opens nothing."""
+OUTRANKED = LINK_STATE | {STORM, LOSS, PRESSURE}
+"""Causes that another one may have brought about, whatever their levels."""
 
 
 @dataclass(slots=True)
@@ -92,11 +76,48 @@ class Cases:
             state.folded.append(case.id)
             return
         grade = {k: level(state.members[k].finding, self.world) for k in keys}
-        best = max(keys, key=lambda k: (grade[k], k == case.root, -state.members[k].finding.episode_us, k))
+        outranked = self._outranked(state, keys)
+        best = max(
+            keys,
+            key=lambda k: (
+                k not in outranked,
+                grade[k],
+                k == case.root and case.told is not None,
+                -state.members[k].finding.episode_us,
+                k,
+            ),
+        )
         if best != case.root and grade[best] >= SYMPTOM:
             case.due_us = min(case.due_us, state.members[best].finding.ts_us)
         case.root = best
         case.fleet = self._is_fleet(state, case, keys)
+        findings = [state.members[k].finding for k in keys]
+        if case.fleet:
+            case.common = common_of_silent([f for f in findings if is_silent_part(f)], self.world)
+        else:
+            case.common = common(findings, findings[keys.index(best)], self.world, self.limits)
+
+    def _outranked(self, state: CorrelatorState, keys: list[str]) -> set[str]:
+        """Findings whose cause is among the others, whatever their levels; none where that goes round in a circle."""
+        over = [k for k in keys if state.members[k].finding.cause == STORM or is_silent_part(state.members[k].finding)]
+        under = [k for k in keys if state.members[k].finding.cause in OUTRANKED]
+        found = {
+            effect
+            for effect in under
+            if any(
+                is_outranked(
+                    state.members[effect].finding,
+                    state.parts(effect),
+                    state.members[cause].finding,
+                    state.parts(cause),
+                    self.world,
+                )
+                for cause in over
+                if cause != effect
+            )
+        }
+        storms = {k for k in over if state.members[k].finding.cause == STORM}
+        return found - storms if storms and storms <= found else found
 
     def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
         """Many silent parts that the silent root does not account for."""

@@ -1,20 +1,21 @@
 """Which kind of fault explains which: hardware over symptom, and how grave it is by who is hurt."""
 
+from collections.abc import Collection
+
+from streams import pause
 from streams.causes import cause_row
 from streams.contract import Finding, Severity
 from streams.correlator_parts import Parts, collector_host, finding_gpu, finding_node
 from streams.placements import Named
+from streams.standing import LINK_STATE
 from streams.world import World
 
 BROKEN = 90
 """From this level on a GPU is broken for good enough to take its node down with it."""
-SYMPTOM = 50
-"""Below it a finding shows an effect: it waits a little for its cause before anyone is told."""
-
 _REMOTE_COLLECTOR = 42
 """A collector that runs elsewhere and fell silent explains the silence of what it read, not the other way round."""
 
-HURTS_BY_PLACE = ("throttle", "lossless_drop")
+HURTS_BY_PLACE = frozenset({"throttle", "lossless_drop"})
 """Detectors that cannot know whom they hurt: critical when a job runs there, whatever they said."""
 
 
@@ -29,34 +30,33 @@ def explains(
     cause: Finding, cause_parts: Parts, effect: Finding, effect_parts: Parts, jobs: set[str], world: World
 ) -> bool:
     """May `cause` have brought `effect` about, time aside? `jobs`: those running on the cause's part."""
+    if is_outranked(effect, effect_parts, cause, cause_parts, world):
+        return True
+    if is_outranked(cause, cause_parts, effect, effect_parts, world):
+        return False
     if cause_parts.own & effect_parts.own:
         return level(cause, world) >= level(effect, world)
     if level(cause, world) <= level(effect, world):
         return False
     if effect.subject.kind == "job":
         return effect.cluster == cause.cluster and effect.subject.id in jobs
-    if not cause_parts.own & effect_parts.upstream:
+    if not (cause_parts.own | cause_parts.reach) & effect_parts.upstream:
         return False
     if effect.detector == "silence" and effect.subject.kind == "node" and cause.subject.kind == "gpu":
         return level(cause, world) >= BROKEN
     return True
 
 
-def jobs_hurt(finding: Finding, world: World) -> set[str]:
-    """Running jobs that the finding's part carries."""
-    s, c = finding.subject, finding.cluster
-    if s.job is not None:
-        return {s.job} if world.is_running(c, s.job) else set()
-    if s.kind == "gpu":
-        uuid = finding_gpu(finding, world)
-        return world.jobs_on_gpu(c, uuid) if uuid else set()
-    if s.kind == "port" and s.device is not None and s.port is not None:
-        return world.jobs_on_port(c, s.device, s.port)
-    if s.kind == "device":
-        return world.jobs_below(c, s.id)
-    if s.kind == "node":
-        return world.jobs_on_node(c, s.id)
-    return set()
+def is_outranked(effect: Finding, effect_parts: Parts, cause: Finding, cause_parts: Parts, world: World) -> bool:
+    """Whatever their levels, did the cause bring this about? The root of a storm its way, a dead host its links."""
+    if pause.explains(cause, effect, world.cables):
+        return not pause.explains(effect, cause, world.cables)
+    return (
+        cause.detector == "silence"
+        and cause.subject.kind in ("node", "device")
+        and effect.cause in LINK_STATE
+        and bool(cause_parts.own & effect_parts.upstream)
+    )
 
 
 def gpus_at(finding: Finding, world: World) -> set[str]:
@@ -73,9 +73,9 @@ def gpus_at(finding: Finding, world: World) -> set[str]:
     return world.gpus_on_node(c, node) if node is not None and s.kind in ("node", "port") else set()
 
 
-def severity(cause: Finding, jobs: set[str], slowed: bool, fleet: bool) -> Severity:
-    """`critical` pages, `warning` is a ticket. `slowed`: a rank or job is held up by it right
-    now. `fleet`: many parts went silent at once.
+def severity(cause: Finding, jobs: Collection[str], slowed: bool, fleet: bool) -> Severity:
+    """`critical` pages, `warning` is a ticket. `jobs`: those that are surely on it. `slowed`: a rank or job is held
+    up by it right now. `fleet`: many parts went silent at once.
 
     Hardware that breaks or throttles is critical when a job is on it and a warning when nobody is. What only
     warns of a later fault stays a warning, until it slows a job.
@@ -83,7 +83,7 @@ def severity(cause: Finding, jobs: set[str], slowed: bool, fleet: bool) -> Sever
     hardware = cause.severity == "critical" or cause.detector in HURTS_BY_PLACE
     if fleet:
         return "critical"
-    if cause.detector == "straggler" or cause.subject.kind in ("rank", "job", "collector"):
+    if cause.detector == "straggler" or cause.subject.kind in ("rank", "job", "comm", "collector"):
         return cause.severity
     if slowed or (hardware and jobs):
         return "critical"

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from streams.contract import Finding
 from streams.correlator_cases import Cases, is_silent_part
+from streams.correlator_common import BRAKE, Group, groups
+from streams.correlator_parts import finding_node
 from streams.correlator_state import Case, CorrelatorState, incident_id
-
-BRAKE = "power_brake"
+from streams.standing import planned
 
 
 @dataclass(slots=True)
@@ -16,15 +17,14 @@ class Company:
     cases: Cases
 
     def keep_company(self, state: CorrelatorState, key: str, home: Case) -> Case:
-        """Unexplained, but not alone: slow ranks of one host are a slow host, parts silent at once one
-        outage, power brakes at once one rack."""
+        """Unexplained, but not alone: slow ranks of one host are a slow host, parts silent at once one outage,
+        what brakes, heats up or drops in many places of one node, switch or rack at once is a fault of that."""
         finding = state.members[key].finding
         if is_silent_part(finding):
             return self._silent_together(state, key, home)
-        if finding.cause == BRAKE:
-            return self._braked_together(state, finding, home)
         if finding.subject.kind != "rank":
-            return home
+            home = self._gathered(state, key, home)
+            return self._braked_together(state, finding, home) if finding.cause == BRAKE else home
         nodes = frozenset(p for p in state.parts(key).upstream if p.startswith("node:"))
         for other in state.depending_on(nodes):
             mate = state.members[other]
@@ -71,8 +71,58 @@ class Company:
             left.append(own.id)
         return left
 
+    def _gathered(self, state: CorrelatorState, key: str, home: Case) -> Case:
+        """Join those that share a part with enough others; a second one waits a little for a third."""
+        world, limits = self.cases.world, self.cases.limits
+        finding = state.members[key].finding
+        if planned(finding, world, finding.ts_us) is not None:
+            return home
+        for group in groups(finding, world, limits):
+            run = self._run(state, key, group)
+            if len(set(run.values())) >= group.need:
+                cases = [state.cases[state.members[k].case] for k in run]
+                for case in sorted(cases, key=lambda c: (c.told is None, c.opened_us, c.id)):
+                    if case.id in state.cases and case.closed_us is None and case.id != home.id:
+                        home = self.cases.merge(state, case, home)
+                for k in run:
+                    state.members[k].weak = k != home.root
+                    state.changed.add(f"finding|{k}")
+                return home
+            if len(run) > 1 and home.told is None:
+                home.due_us = max(home.due_us, finding.ts_us + limits.gather_us)
+        return home
+
+    def _run(self, state: CorrelatorState, key: str, group: Group) -> dict[str, str]:
+        """Findings like this one in the group that nothing else explains and that began one soon after the other,
+        with the child that each is on."""
+        world, limits = self.cases.world, self.cases.limits
+        cluster = state.members[key].finding.cluster
+        alike: list[tuple[int, str, str]] = []
+        for other in state.depending_on(frozenset((f"{group.kind}:{cluster}/{group.id}",))):
+            mate = state.members[other]
+            case = state.cases[mate.case]
+            if case.closed_us is not None or (case.root != other and not mate.weak):
+                continue
+            if other != key and planned(mate.finding, world, mate.finding.ts_us) is not None:
+                continue
+            for g in groups(mate.finding, world, limits):
+                if (g.kind, g.id, g.alike) == (group.kind, group.id, group.alike):
+                    alike.append((mate.finding.episode_us, other, g.child))
+        run: dict[str, str] = {}
+        last: int | None = None
+        for episode_us, other, child in sorted(alike):
+            if last is not None and episode_us - last > limits.together_us:
+                if key in run:
+                    break
+                run = {}
+            run[other] = child
+            last = episode_us
+        return run if key in run else {}
+
     def _silent_together(self, state: CorrelatorState, key: str, home: Case) -> Case:
         mine = state.members[key].finding
+        if planned(mine, self.cases.world, mine.ts_us) is not None:
+            return home
         mates = []
         for case in state.cases.values():
             if case.closed_us is not None or case is home:
@@ -81,6 +131,7 @@ class Company:
             if (
                 root.cluster == mine.cluster
                 and is_silent_part(root)
+                and planned(root, self.cases.world, mine.ts_us) is None
                 and abs(root.episode_us - mine.episode_us) <= self.cases.limits.together_us
             ):
                 mates.append(case)
@@ -96,13 +147,19 @@ class Company:
         return first
 
     def _braked_together(self, state: CorrelatorState, mine: Finding, home: Case) -> Case:
-        for case in list(state.cases.values()):
-            root = state.members[case.root].finding if case.closed_us is None and case is not home else None
+        """Brakes at one moment have one cause; where racks are known, those of one rack are joined by the rack."""
+        for case in sorted(state.cases.values(), key=lambda c: (c.opened_us, c.id)):
+            root = state.members[case.root].finding if case.closed_us is None and case.id != home.id else None
             if (
                 root is not None
                 and root.cause == BRAKE
                 and root.cluster == mine.cluster
                 and abs(root.episode_us - mine.episode_us) <= self.cases.limits.braked_us
+                and (self._rack(root) is None or self._rack(mine) is None)
             ):
                 return self.cases.merge(state, case, home)
         return home
+
+    def _rack(self, finding: Finding) -> str | None:
+        node = finding_node(finding, self.cases.world)
+        return self.cases.world.states.rack(finding.cluster, node) if node is not None else None

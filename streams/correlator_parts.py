@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from streams import pause
 from streams.contract import Finding
 from streams.placements import Named
 from streams.world import World
@@ -11,11 +12,13 @@ from streams.world import World
 class Parts:
     """Names of the form `kind:cluster/id`. `own`: the finding's part under all its names.
 
-    `upstream`: what it depends on, its own part included. A GPU carries its rank, a cable the ranks behind it.
+    `upstream`: what it depends on, its own part included. A GPU carries its rank, a cable the ranks behind it, a
+    rack its nodes. `reach`: what it spoils beyond its own part: a paused port holds up all of its switch.
     """
 
     own: frozenset[str]
     upstream: frozenset[str]
+    reach: frozenset[str] = frozenset()
 
 
 def parts_of(finding: Finding, world: World) -> Parts:
@@ -27,22 +30,24 @@ def parts_of(finding: Finding, world: World) -> Parts:
         own |= _gpu(c, finding_gpu(finding, world), s.node, s.pci, world)
     elif s.kind == "port":
         own |= _cable(c, s.device, s.port, world)
-        up |= _device(c, s.device, world)
+        up |= _cable_ends(c, s.device, s.port, world)
     elif s.kind == "device":
         up |= _device(c, s.id, world) | _readers(c, s.id, world)
     elif s.kind == "node":
         up |= {f"gpu:{c}/{uuid}" for uuid in world.gpus_on_node(c, s.id)} | _readers(c, s.id, world)
+        up |= _rack(c, s.id, world)
     elif s.kind == "rank":
         up |= _rank(finding, world)
     elif s.kind == "collector":
         up.add(f"node:{c}/{collector_host(s.id)}")
     if s.kind in ("gpu", "device", "port") and s.node is not None:
-        up.add(f"node:{c}/{s.node}")
+        up |= {f"node:{c}/{s.node}"} | _rack(c, s.node, world)
     if s.kind == "gpu":
         place = world.place(c, finding_gpu(finding, world) or "")
         if place is not None:
-            up.add(f"node:{c}/{place.node}")
-    return Parts(frozenset(own), frozenset(own | up))
+            up |= {f"node:{c}/{place.node}"} | _rack(c, place.node, world)
+    reach = {f"device:{c}/{device}" for device in pause.held_up(finding, world.cables)}
+    return Parts(frozenset(own), frozenset(own | up), frozenset(reach))
 
 
 def finding_gpu(finding: Finding, world: World) -> str | None:
@@ -103,11 +108,23 @@ def _cable(c: str, device: str | None, port: str | None, world: World) -> set[st
     """Both ends: either one may report the fault of one cable."""
     if device is None or port is None:
         return set()
-    names = {f"port:{c}/{device}/{port}"}
-    link = world.link(c, device, port)
-    if link is not None and link.far_port is not None:
-        names.add(f"port:{c}/{link.far_device}/{link.far_port}")
-    return names
+    return {f"port:{c}/{end}" for end in world.cables.ends(c, device, port)}
+
+
+def _cable_ends(c: str, device: str | None, port: str | None, world: World) -> set[str]:
+    """The devices and hosts at both ends of a cable."""
+    found = _device(c, device, world)
+    for end in world.cables.ends(c, device, port) if device is not None and port is not None else ():
+        found |= _device(c, end.partition("/")[0], world)
+        link = world.link(c, *end.partition("/")[::2])
+        if link is not None and link.node is not None:
+            found |= {f"node:{c}/{link.node}"} | _rack(c, link.node, world)
+    return found
+
+
+def _rack(c: str, node: str, world: World) -> set[str]:
+    rack = world.states.rack(c, node)
+    return {f"rack:{c}/{rack}"} if rack is not None else set()
 
 
 def _device(c: str, device: str | None, world: World) -> set[str]:
@@ -126,7 +143,7 @@ def _rank(finding: Finding, world: World) -> set[str]:
     uuid, node = finding_gpu(finding, world), finding_node(finding, world)
     up = _gpu(c, uuid, node, s.pci, world)
     if node is not None:
-        up.add(f"node:{c}/{node}")
+        up |= {f"node:{c}/{node}"} | _rack(c, node, world)
     for name in world.ports_behind(c, uuid, node):
         up.add(f"port:{c}/{name}")
         device, _, port = name.partition("/")

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from streams.contract import Finding, Incident
+from streams.correlator_common import Common
 from streams.correlator_parts import Parts, parts_of
 from streams.world import World
 
@@ -34,6 +35,8 @@ class Case(Struct):
     """When it may be told: symptoms wait a little for their cause."""
     fleet: bool = False
     """Many parts fell silent at one moment."""
+    common: Common | None = None
+    """The part that its findings have in common, where enough of them do."""
     told: Incident | None = None
     """The last message; None: nothing said yet."""
     news: bool = False
@@ -59,6 +62,7 @@ class CorrelatorState:
     cases: dict[str, Case] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     world_version: int = -1
+    ticked_us: int = 0
     folded: list[str] = field(default_factory=list)
     """Told cases that just became part of another; their end is told in the same step."""
     _of_case: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -91,20 +95,20 @@ class CorrelatorState:
         self.changed.add(f"case|{case}")
 
     def keys_of(self, case: str) -> list[str]:
-        """Finding keys of a case, in order of arrival."""
-        return list(self._of_case.get(case, ()))
+        """Finding keys of a case, by the start of their episodes."""
+        return sorted(self._of_case.get(case, ()), key=lambda k: (self.members[k].finding.episode_us, k))
 
     def parts(self, key: str) -> Parts:
         """The parts of a member, as last worked out."""
         return self._parts[key]
 
     def on(self, parts: frozenset[str]) -> dict[str, None]:
-        """Findings whose own part is among these, in order of arrival."""
-        return {key: None for part in sorted(parts) for key in self._by_own.get(part, ())}
+        """Findings whose own part or reach is among these, by their keys."""
+        return dict.fromkeys(sorted({key for part in parts for key in self._by_own.get(part, ())}))
 
     def depending_on(self, parts: frozenset[str]) -> dict[str, None]:
-        """Findings that these parts could have brought about."""
-        return {key: None for part in sorted(parts) for key in self._by_upstream.get(part, ())}
+        """Findings that these parts could have brought about, by their keys."""
+        return dict.fromkeys(sorted({key for part in parts for key in self._by_upstream.get(part, ())}))
 
     def reindex(self, key: str, world: World) -> bool:
         """Work the parts of a member out again; did they change?"""
@@ -128,14 +132,14 @@ class CorrelatorState:
 
     def _index(self, key: str, parts: Parts) -> None:
         self._parts[key] = parts
-        for part in parts.own:
+        for part in parts.own | parts.reach:
             self._by_own.setdefault(part, {})[key] = None
         for part in parts.upstream:
             self._by_upstream.setdefault(part, {})[key] = None
 
     def _unindex(self, key: str) -> None:
         parts = self._parts.pop(key)
-        for index, names in ((self._by_own, parts.own), (self._by_upstream, parts.upstream)):
+        for index, names in ((self._by_own, parts.own | parts.reach), (self._by_upstream, parts.upstream)):
             for part in names:
                 index[part].pop(key, None)
                 if not index[part]:

@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from collectors.contract.errors import UserError
-from streams.correlator_cases import CorrelatorLimits
+from streams.correlator_limits import CorrelatorLimits
 from streams.detectors.all import SPECS, Choice
 from streams.health import HealthLimits
+from streams.node_states import FleetLimits
 
 SWITCHES = ("shadow", "on")
-JUDGES: dict[str, Callable[[], Any]] = {"correlator": CorrelatorLimits, "health": HealthLimits}
+JUDGES: dict[str, Callable[[], Any]] = {
+    "correlator": CorrelatorLimits,
+    "health": HealthLimits,
+    "fleet": FleetLimits,
+}
 """What judges findings: sections without switches."""
 SECTIONS: dict[str, Callable[[], Any]] = {spec.section: spec.limits for spec in SPECS} | JUDGES
 """Section -> its limits by default."""

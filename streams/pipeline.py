@@ -6,14 +6,14 @@ from typing import Any
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.bank import Bank
-from streams.contract import FINDINGS, STREAM_TOPICS
+from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH
 from streams.correlation import Correlation, Output
 from streams.detector import Detector
 from streams.detectors.all import Choice
 from streams.detectors.all import detectors as all_detectors
 from streams.world import World
 
-_OUTPUTS = frozenset(t.name for t in STREAM_TOPICS)
+_OUTPUTS = frozenset(t.name for t in (FINDINGS, INCIDENTS, NODE_HEALTH))
 
 
 class Pipeline:

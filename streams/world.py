@@ -11,8 +11,12 @@ from collectors.contract.fabric import Link, PortScrape
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
+from collectors.contract.node import NodeState
 from streams.cables import Cables, is_own
+from streams.contract import Order
 from streams.hosts import Host
+from streams.node_states import NodeStates
+from streams.orders import OrderBook
 from streams.placements import Named, Placements
 
 
@@ -35,6 +39,8 @@ class World:
 
     placements: Placements = field(default_factory=Placements)
     cables: Cables = field(default_factory=Cables)
+    states: NodeStates = field(default_factory=NodeStates)
+    orders: OrderBook = field(default_factory=OrderBook)
     gpus: dict[Named, GpuPlace] = field(default_factory=dict)
     nodes: dict[Named, int] = field(default_factory=dict)
     """Nodes whose GPUs were seen -> the last time, Unix microseconds."""
@@ -43,7 +49,7 @@ class World:
     device_node: dict[Named, str] = field(default_factory=dict)
     """NIC or HCA -> its host."""
     version: int = 0
-    """Grows when a placement, cable or place of a GPU changed: what was judged may now be judged better."""
+    """Grows when a placement, cable, order or place changed: what was judged may now be judged better."""
     _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _switches: set[Named] = field(default_factory=set)
     _gpus_seen: dict[Named, list[Gpu]] = field(default_factory=dict)
@@ -63,6 +69,10 @@ class World:
                 self.collectors.setdefault(Named(message.cluster, message.subject), set()).add(message.collector)
         elif isinstance(message, PortScrape):
             self._device(message)
+        elif isinstance(message, NodeState):
+            self.version += self.states.learn(message)
+        elif isinstance(message, Order):
+            self.version += self.orders.learn(message)
 
     def gpu_at(self, cluster: str, node: str, pci: str) -> str | None:
         """The UUID of the GPU at a PCI address of a node."""

@@ -7,7 +7,7 @@ from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
 from streams.contract import Subject
-from streams.incidents import place
+from streams.incident_words import place
 from streams.world import World
 from tests.streams.story import found
 

@@ -1,0 +1,39 @@
+"""How findings are joined: one frozen set of numbers."""
+
+from dataclasses import dataclass
+
+S = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelatorLimits:
+    """How findings are joined in time. Starting points of ours, to be fitted on real incidents."""
+
+    join_us: int = 120 * S
+    """Episodes that overlap, give or take this, may be cause and effect."""
+    hold_us: int = 10 * S
+    """How long a symptom waits for its cause before it is told on its own."""
+    settle_us: int = 60 * S
+    """All must have been clear for this long: a flap within it is one incident."""
+    update_us: int = 30 * S
+    """Least time between two updates that bring neither a new cause nor a graver severity."""
+    together_us: int = 60 * S
+    """Parts that fell silent within this of each other fell silent together, ..."""
+    together: int = 3
+    """... when they are at least so many: one incident for the fleet."""
+    braked_us: int = 10 * S
+    """Power brakes within this of each other come from one rack controller or feed, where no rack is known."""
+    braked: int = 2
+    """Nodes of one rack that brake together: the brake is asserted from outside the node (HW power brake, driven by
+    the power supply or the rack), so two are no coincidence. The number is ours."""
+    gpus: int = 3
+    """GPUs of one node with the same fault together are a fault of the node, when they are at least so many ..."""
+    gpus_share: float = 0.5
+    """... and at least this share of the node's GPUs. Both ours: independent faults of that many GPUs within a minute
+    are rarer than a fan, a pump or a power supply that fails."""
+    gather_us: int = 5 * S
+    """How long the second such part waits for a third before it is told on its own; ours."""
+    raise_us: int = 600 * S
+    """Retries of a host so long ago still speak for its jobs being hurt by a fault in the fabric; ours."""
+    forget_us: int = 3600 * S
+    """How long a closed case is remembered, so that a finding delivered again opens nothing."""
