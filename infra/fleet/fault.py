@@ -153,8 +153,8 @@ KINDS: dict[str, FaultKind] = {
         low=1.0,
         high=1.0,
         meaning="nothing: a job hangs or not",
-        expect=("job_hang", "job_silent", "job_hang_suspected"),
-        detector="silence",
+        expect=("job_silent", "job_hang_suspected", "job_hang_confirmed", "rank_absent", "comm_hang"),
+        detector="hang",
     ),
 }
 

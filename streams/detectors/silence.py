@@ -11,11 +11,10 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import Finding
 from streams.detector import Tick
-from streams.detectors.silence_job import JobSilence
 from streams.detectors.silence_limits import SilenceLimits
 from streams.detectors.silence_part import PartSilence
 
-Watch = Literal["node", "job", "device", "collector"]
+Watch = Literal["node", "device", "collector"]
 
 
 class SilenceDetector:
@@ -24,7 +23,7 @@ class SilenceDetector:
     def __init__(self, watch: Watch, limits: SilenceLimits | None = None) -> None:
         limits = limits or SilenceLimits()
         self.name = f"silence_{watch}"
-        self._watch: JobSilence | PartSilence = JobSilence(limits) if watch == "job" else PartSilence(watch, limits)
+        self._watch = PartSilence(watch, limits)
         self.topics: tuple[Topic[Any], ...] = self._watch.topics
 
     def fresh(self) -> Any:

@@ -24,22 +24,3 @@ class SilenceLimits:
     """How far the durable last word may lag behind."""
     forgotten_us: int = 7 * 24 * 60 * MINUTE_US
     """A part silent for so long is retired and watched no more; its episode stays as it was told."""
-    step_gap: float = 5.0
-    """A job hangs after so many of its step times (EROICA), ..."""
-    step_least_us: int = MINUTE_US
-    step_most_us: int = 10 * MINUTE_US
-    """... within these."""
-    step_memory: float = 0.1
-    """Weight of the newest step time in the mean."""
-    checkpoint: float = 3.0
-    """While it saves: so many of its own longest checkpoints, ..."""
-    checkpoint_us: int = 45 * MINUTE_US
-    """... or this before the first; also what a start may take."""
-    unannounced: float = 1.5
-    """A job may save without a word: so many of its longest checkpoints are never a hang."""
-    heartbeat_us: int = 90_000_000
-    """Three heartbeats of 30 s: older ones no longer show that the processes live."""
-    ended_grace_us: int = 10 * MINUTE_US
-    """Reports of an attempt that ended so recently are its last words, not a new life."""
-    ended_us: int = 60 * MINUTE_US
-    """So long after its end nothing of a job is remembered."""

@@ -1,8 +1,20 @@
 """How often something reports, learned from its own gaps."""
 
+from typing import Protocol
+
 from msgspec import Struct, field
 
-from streams.detectors.silence_limits import SilenceLimits
+
+class Learning(Protocol):
+    """The limits by which an interval is learned."""
+
+    @property
+    def gaps(self) -> int:
+        """Gaps remembered."""
+
+    @property
+    def learned(self) -> int:
+        """Gaps that make an interval."""
 
 
 class Rhythm(Struct):
@@ -10,12 +22,12 @@ class Rhythm(Struct):
 
     gaps: list[int] = field(default_factory=list)
 
-    def learn(self, limits: SilenceLimits, gap_us: int) -> None:
+    def learn(self, limits: Learning, gap_us: int) -> None:
         """Add a gap."""
         self.gaps.append(gap_us)
         if len(self.gaps) > limits.gaps:
             del self.gaps[0]
 
-    def interval_us(self, limits: SilenceLimits) -> int | None:
+    def interval_us(self, limits: Learning) -> int | None:
         """The interval; None: not learned yet."""
         return sorted(self.gaps)[-2] if len(self.gaps) >= limits.learned else None

@@ -4,7 +4,7 @@ A stretch is a word and a length; every word of a story starts with `calm`. Each
 with nothing readable in them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,36 +19,25 @@ from collectors.contract.message import Message
 from streams.detector import Detector, Tick
 from tests.streams.scrapes import SECOND, T0, gpus, only, scrape
 from tests.streams.steps import Job, noisy
-
-Stretch = tuple[str, int]
-Item = Message | Tick
-
-
-@dataclass(frozen=True, kw_only=True)
-class Story:
-    """How to test one detector. `lasting`: words whose end is not in doubt when one message is lost or late."""
-
-    detector: str
-    words: tuple[str, ...]
-    tell: Callable[[Sequence[Stretch]], list[Item]]
-    least: int = 6
-    """Messages that a stretch needs so that one lost message changes only the delay."""
-    most: int = 14
-    back: int = 40
-    """Messages that are read back after a restart."""
-    examples: int = 30
-    hears: bool = False
-    """Any message, readable or not, is what it waits for; its last word goes to the Table once a minute."""
+from tests.streams.stories_links import LINK_STORY
+from tests.streams.story_form import Item, Story, Stretch
 
 
 def blank(message: Message) -> Message:
     """The same message, nothing of it readable."""
-    if isinstance(message, GpuScrape | PortScrape):
-        return structs.replace(message, columns={f: [None] * len(c) for f, c in message.columns.items()})
+    if isinstance(message, GpuScrape):
+        entities = [structs.replace(e, columns=_nothing(e.columns)) for e in message.entities]
+        return structs.replace(message, columns=_nothing(message.columns), entities=entities)
+    if isinstance(message, PortScrape):
+        return structs.replace(message, columns=_nothing(message.columns))
     if isinstance(message, StepReport):
         unknown = [None] * len(message.rank)
         return structs.replace(message, compute_s=unknown, step_s=unknown, wait_s=unknown)
     return message
+
+
+def _nothing(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    return {field_id: [None] * len(column) for field_id, column in columns.items()}
 
 
 def moved(message: Message, by_us: int) -> Message:
@@ -214,10 +203,11 @@ STORIES = (
         Story(detector=f"silence_{part}", words=("calm", "silent"), tell=heard(say), least=12, most=20, hears=True)
         for part, say in SILENT.items()
     ),
-    Story(detector="silence_job", words=("calm", "silent"), tell=silent_job, least=15, most=25, hears=True),
+    Story(detector="hang", words=("calm", "silent"), tell=silent_job, least=15, most=25, hears=True),
     Story(
         detector="lossless_drop", words=("calm", "dropping", "cleared", "unreadable"), tell=lossless, least=12, most=20
     ),
+    LINK_STORY,
 )
 
 

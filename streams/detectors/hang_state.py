@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec import field as kept_field
 
 from collectors.contract.job import StepReport
-from streams.detectors.silence_limits import SilenceLimits
+from streams.detectors.hang_limits import HangLimits
+from streams.detectors.hang_ras import Ras
+from streams.detectors.hang_recorder import Recorder
+from streams.detectors.hang_who import Roll
 from streams.detectors.silence_rhythm import Rhythm
 from streams.detectors.straggler_statistic import median
 from streams.episodes import Episodes
@@ -27,14 +30,16 @@ class Pace(Struct):
     """Its last heartbeat."""
     rhythm: Rhythm = kept_field(default_factory=Rhythm)
     """Gaps between the reports of one node."""
+    counted_us: int = 0
+    """The last RAS poll that showed ranks getting further after the last step report."""
+    still_us: int = 0
+    """The longest that RAS counts stood still before the job went on by itself."""
 
     def copy(self) -> "Pace":
         """A copy that does not move on."""
-        return Pace(
-            self.last_us, self.step_s, self.phase, self.checkpoint_s, self.beat_us, Rhythm(list(self.rhythm.gaps))
-        )
+        return structs.replace(self, rhythm=Rhythm(list(self.rhythm.gaps)))
 
-    def limit_us(self, limits: SilenceLimits) -> int:
+    def limit_us(self, limits: HangLimits) -> int:
         """How long no step may end."""
         limit = limits.step_most_us
         interval_us = self.rhythm.interval_us(limits)
@@ -51,7 +56,7 @@ class Pace(Struct):
         return max(limit, int(limits.unannounced * self.checkpoint_s * 1e6))
 
 
-class JobKept(Struct):
+class HangKept(Struct):
     """What outlives the process. `pace` lags behind by at most `keep_every_us`; an edge brings it up to date."""
 
     cluster: str = "default"
@@ -63,14 +68,16 @@ class JobKept(Struct):
     pace: Pace = kept_field(default_factory=Pace)
     missing: list[int] = kept_field(default_factory=list)
     """Ranks of the open `rank_silent` episode."""
+    blamed: list[str] = kept_field(default_factory=list)
+    """Labels of the processes that the open hang names."""
     episodes: Episodes = kept_field(default_factory=Episodes)
 
 
 @dataclass(slots=True)
-class JobState:
+class HangState:
     """All of one job."""
 
-    kept: JobKept = field(default_factory=JobKept)
+    kept: HangKept = field(default_factory=HangKept)
     pace: Pace = field(default_factory=Pace)
     now_us: int = 0
     lag_us: int = 0
@@ -86,6 +93,13 @@ class JobState:
     """Rank -> its last report."""
     step: dict[int, int] = field(default_factory=dict)
     """Rank -> its highest step."""
+    beats: dict[int, int] = field(default_factory=dict)
+    """Rank -> its last heartbeat."""
+    beats_due_us: int = 0
+    """Heartbeats are looked through no sooner: there may be thousands."""
+    roll: Roll = field(default_factory=Roll)
+    ras: Ras = field(default_factory=Ras)
+    recorder: Recorder = field(default_factory=Recorder)
     oldest_us: int = 0
     """No rank was last seen before it; only ever too early, so that the scan over all ranks is rare."""
 
@@ -94,13 +108,19 @@ class JobState:
         self.kept.attempt = attempt
         self.kept.ended_us = None
         self.kept.missing = []
+        self.kept.blamed = []
         self.pace.last_us = max(self.pace.last_us, ts_us)
         self.pace.phase = "restart"
         self.pace.step_s = None
+        self.pace.counted_us = 0
         self.pace.rhythm = Rhythm()
         self.nodes.clear()
         self.seen.clear()
         self.step.clear()
+        self.beats.clear()
+        self.beats_due_us = 0
+        self.ras = Ras()
+        self.recorder = Recorder()
         self.oldest_us = self.resumed_us = 0
         self.sync()
 
@@ -108,7 +128,7 @@ class JobState:
         """Bring what is kept up to date."""
         self.kept.pace = self.pace.copy()
 
-    def hear(self, limits: SilenceLimits, report: StepReport) -> None:
+    def hear(self, limits: HangLimits, report: StepReport) -> None:
         """Learn from a report that is newer than the node's last."""
         before_us = self.nodes.get(report.node)
         if report.ts_us > self.muted_us:
@@ -120,6 +140,7 @@ class JobState:
         self.nodes[report.node] = report.ts_us
         newest, phase = -1, self.pace.phase
         for rank, number, told in zip(report.rank, report.step, report.phase, strict=False):
+            self.roll.nodes[rank] = report.node
             self.seen[rank] = max(self.seen.get(rank, 0), report.ts_us)
             self.step[rank] = max(self.step.get(rank, -1), number)
             if number >= newest:
@@ -134,7 +155,7 @@ class JobState:
                 self.pace.checkpoint_s = max(self.pace.checkpoint_s, saved)
         self._learn_step(limits, list(_train_times(report)))
 
-    def _learn_step(self, limits: SilenceLimits, times: list[float]) -> None:
+    def _learn_step(self, limits: HangLimits, times: list[float]) -> None:
         if not times:
             return
         now = median(times)

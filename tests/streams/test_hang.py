@@ -6,7 +6,7 @@ from collectors.contract.job import JobEvent, JobEventKind, Phase, StepReport
 from collectors.contract.message import Message
 from streams.contract import Finding
 from streams.detector import Tick
-from streams.detectors.silence import SilenceDetector
+from streams.detectors.hang import HangDetector
 
 S = 1_000_000
 T0 = 1_700_000_000
@@ -56,7 +56,7 @@ def steps(n: int, every_s: float = 10.0) -> Items:
 
 
 def run(items: Sequence[Message | Tick]) -> list[Finding]:
-    detector = SilenceDetector("job")
+    detector = HangDetector()
     return detector.step(detector.fresh(), items)[1]
 
 
@@ -123,7 +123,7 @@ def test_the_last_words_of_an_ended_job_do_not_wake_it() -> None:
 
 
 def test_an_ended_job_is_forgotten_after_an_hour() -> None:
-    detector = SilenceDetector("job")
+    detector = HangDetector()
     state, _ = detector.step(detector.fresh(), [*steps(10), event(95, "ended"), tick(95 + 3600)])
     assert state == detector.fresh()
     assert detector.keep(state) is None
@@ -183,7 +183,7 @@ def test_ticks_in_any_rhythm_and_messages_twice_change_nothing() -> None:
 
 
 def test_an_open_hang_survives_a_restart() -> None:
-    detector = SilenceDetector("job")
+    detector = HangDetector()
     items = steps(11)
     state, before = detector.step(detector.fresh(), [*items, tick(300)])
     kept = detector.keep(state)

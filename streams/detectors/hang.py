@@ -1,0 +1,367 @@
+"""Jobs that make no steps: hung, dead, or only some ranks gone. One episode, whose cause gets better.
+
+Level 1 is that no step ends although one is overdue. Level 2 is that RAS counts stand still, and which rank is
+behind. Level 3 is the flight recorder: which rank did not enter what the others wait in.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS, NCCL_WINDOWS
+from streams.contract import Evidence, Finding, Severity, Subject
+from streams.detector import Tick
+from streams.detectors.hang_limits import HangLimits
+from streams.detectors.hang_recorder import Recorder
+from streams.detectors.hang_state import HangKept, HangState, Pace
+from streams.detectors.hang_verdicts import (
+    NAME,
+    better,
+    by_counts,
+    by_dumps,
+    by_heartbeats,
+    by_reports_alone,
+    by_silence,
+    say,
+)
+from streams.detectors.hang_who import NAMED
+
+_MOVES = 3
+"""Polls in which counts moved, before their standing still says anything by itself: a start looks the same."""
+_DRAIN_US = 10_000_000
+_BEATS_US = 5_000_000
+"""Heartbeats are looked through no oftener."""
+Judge = Callable[[HangState, int], list[Finding]]
+
+
+class HangDetector:
+    """One state per job. Phases that take long are known; it is over when steps end again, and only then."""
+
+    name = NAME
+    topics: tuple[Topic[Any], ...] = (JOB_STEPS, JOB_EVENTS, NCCL_WINDOWS, JOB_PLACEMENTS)
+
+    def __init__(self, limits: HangLimits | None = None) -> None:
+        self.limits = limits or HangLimits()
+
+    def fresh(self) -> HangState:
+        """The state of a job never heard."""
+        return HangState()
+
+    def step(self, state: HangState, batch: Sequence[Message | Tick]) -> tuple[HangState, list[Finding]]:
+        """Take reports, events, windows and ticks of one job in arrival order."""
+        out: list[Finding] = []
+        for item in batch:
+            if isinstance(item, StepReport):
+                out += self._report(state, item)
+            elif isinstance(item, JobEvent):
+                out += self._event(state, item)
+            elif isinstance(item, CollectiveWindow):
+                out += self._window(state, item)
+            elif isinstance(item, Tick):
+                out += self._pass(state, item.ts_us)
+                if self._forgotten(state):
+                    state = self.fresh()
+        return state, out
+
+    def keep(self, state: HangState) -> bytes | None:
+        """Pace, attempt and open episodes; None for a job of which neither a step nor a count was told."""
+        return None if state.kept == HangKept() else msgspec.msgpack.encode(state.kept)
+
+    def restore(self, kept: bytes) -> HangState:
+        """A job that fell silent while nobody listened is still found; its ranks come back as they report."""
+        was = msgspec.msgpack.decode(kept, type=HangKept)
+        edges_us = [finding.ts_us for finding in was.episodes.open.values()]
+        state = HangState(kept=was, pace=was.pace.copy(), now_us=max([was.pace.last_us, *edges_us]))
+        state.muted_us = max(was.pace.last_us, was.pace.counted_us)
+        state.lag_us = 0 if was.episodes.open else self.limits.keep_every_us
+        return state
+
+    def _report(self, state: HangState, report: StepReport) -> list[Finding]:
+        kept = state.kept
+        if report.attempt < kept.attempt or report.ts_us <= max(state.nodes.get(report.node, 0), state.started_us):
+            return []
+        if kept.ended_us is not None and report.attempt == kept.attempt:
+            if report.ts_us <= kept.ended_us + self.limits.ended_grace_us:
+                return []
+            state.begin(report.attempt, report.ts_us)
+        out = self._pass(state, report.ts_us)
+        if report.attempt > kept.attempt:
+            out += self._over(state, report.ts_us, f"{report.job} started again")
+            state.begin(report.attempt, report.ts_us)
+        kept.cluster, kept.job, kept.reports = report.cluster, report.job, True
+        state.lag_us = 0
+        state.hear(self.limits, report)
+        if report.ts_us <= state.muted_us:
+            return out
+        out += self._back(state, report.ts_us)
+        out += self._missing(state)
+        if state.pace.last_us >= kept.pace.last_us + self.limits.keep_every_us:
+            state.sync()
+        return out
+
+    def _event(self, state: HangState, event: JobEvent) -> list[Finding]:
+        kept = state.kept
+        if event.kind == "ended":
+            return self._end(state, event)
+        if event.attempt < kept.attempt:
+            return []
+        state.roll.learn(event)
+        if event.kind == "heartbeat" and event.rank is not None and kept.ended_us is None:
+            state.beats[event.rank] = max(state.beats.get(event.rank, 0), event.ts_us)
+        if not kept.job:
+            return []
+        out = self._pass(state, event.ts_us)
+        if event.kind in ("started", "restarted", "placed"):
+            again = event.attempt > kept.attempt or (kept.ended_us is not None and event.ts_us > kept.ended_us)
+            if again or (event.kind == "restarted" and event.ts_us > max(state.started_us, state.pace.last_us)):
+                out += self._over(state, event.ts_us, f"{event.job} started again")
+                state.started_us = event.ts_us
+                state.begin(event.attempt, event.ts_us)
+        elif kept.ended_us is not None:
+            return out
+        elif event.kind == "heartbeat":
+            state.pace.beat_us = max(state.pace.beat_us, event.ts_us)
+            out += self._beats(state)
+        elif event.kind == "checkpoint" and event.ts_us > state.pace.last_us:
+            if event.seconds is None:
+                state.pace.phase = "saving"
+            else:
+                state.pace.checkpoint_s = max(state.pace.checkpoint_s, event.seconds)
+            state.pace.last_us = event.ts_us
+            out += self._back(state, event.ts_us)
+        return out
+
+    def _end(self, state: HangState, event: JobEvent) -> list[Finding]:
+        kept = state.kept
+        if not kept.job or (kept.ended_us is not None and event.ts_us <= kept.ended_us):
+            return []
+        if event.ts_us < max(state.started_us, state.pace.last_us - self.limits.least_us):
+            return []
+        if event.attempt < kept.attempt and event.ts_us < state.pace.last_us:
+            return []
+        out = self._pass(state, event.ts_us) if event.ts_us > state.pace.last_us else []
+        out += self._over(state, event.ts_us, f"{event.job} ended: {event.state or 'no reason told'}")
+        state.begin(kept.attempt, event.ts_us)
+        kept.ended_us = event.ts_us
+        return out
+
+    def _window(self, state: HangState, window: CollectiveWindow) -> list[Finding]:
+        """What RAS counts, or one rank's dump. Other windows are of operations that ended and say nothing here."""
+        kept = state.kept
+        if window.source not in ("nccl-ras", "flight-recorder") or not window.comm:
+            return []
+        if kept.ended_us is not None:
+            if window.ts_us <= kept.ended_us + self.limits.ended_grace_us:
+                return []
+            state.begin(kept.attempt, window.ts_us)
+        if window.ts_us <= state.started_us:
+            return []
+        out = self._pass(state, window.ts_us)
+        kept.cluster, kept.job = window.cluster, window.job
+        if window.source == "nccl-ras":
+            state.ras.take(self.limits, window)
+        elif window.ts_us > state.pace.last_us:
+            state.recorder.take(self.limits, window)
+        return out
+
+    def _beats(self, state: HangState) -> list[Finding]:
+        """Level 1c, in an open hang: has a process stopped sending heartbeats?"""
+        if "job" not in state.kept.episodes.open or state.now_us < state.beats_due_us:
+            return []
+        state.beats_due_us = state.now_us + _BEATS_US
+        verdict = by_heartbeats(state, self.limits, state.now_us)
+        return [] if verdict is None else say(state, self.limits, verdict, state.now_us, self._limit_us(state))
+
+    def _pass(self, state: HangState, now_us: int) -> list[Finding]:
+        """Time passes: what is due is judged in the order of its deadlines, whatever the rhythm of the ticks."""
+        state.now_us = max(state.now_us, now_us)
+        out: list[Finding] = []
+        while (due := self._next(state)) is not None and due[0] <= state.now_us:
+            deadline_us, judge = due
+            out += judge(state, deadline_us)
+        return out
+
+    def _next(self, state: HangState) -> tuple[int, Judge] | None:
+        """The earliest deadline and what to do at it."""
+        kept, pace, limits = state.kept, state.pace, self.limits
+        due: list[tuple[int, Judge]] = []
+        if state.ras.poll_us > state.ras.judged_us:
+            due.append((state.ras.poll_us + limits.settle_us, self._poll))
+        if state.recorder.newest_us > state.recorder.judged_us:
+            due.append((state.recorder.newest_us + limits.dumps_us, self._dumps))
+        if kept.reports and kept.ended_us is None and "job" not in kept.episodes.open:
+            sign_us = max(pace.last_us, pace.counted_us)
+            due.append((sign_us + pace.limit_us(limits) + state.lag_us, self._overdue))
+        return min(due, key=lambda one: one[0], default=None)
+
+    def _overdue(self, state: HangState, deadline_us: int) -> list[Finding]:
+        """Level 1, with what is known better already."""
+        deadline_us -= state.lag_us
+        limit_us = state.pace.limit_us(self.limits)
+        first = by_silence(state, self.limits, deadline_us, limit_us)
+        lost = by_heartbeats(state, self.limits, deadline_us)
+        verdict = better(first, lost, by_counts(state, self.limits), by_dumps(state)) or first
+        return say(state, self.limits, verdict, deadline_us, limit_us)
+
+    def _poll(self, state: HangState, deadline_us: int) -> list[Finding]:
+        """Level 2: a whole poll of RAS has come."""
+        kept, pace, ras = state.kept, state.pace, state.ras
+        stood_us = ras.still_us
+        further = ras.judge()
+        last = kept.episodes.open.get("job")
+        if kept.ended_us is not None or ras.poll_us <= state.muted_us:
+            return []
+        if last is None:
+            if ras.still_us == 0:
+                pace.still_us = max(pace.still_us, stood_us)
+            if further and kept.reports and ras.before_us >= max(pace.counted_us, pace.last_us + self._drain_us(pace)):
+                pace.counted_us = ras.poll_us
+                if pace.counted_us >= pace.last_us + 2 * pace.limit_us(self.limits):
+                    return say(state, self.limits, by_reports_alone(state), deadline_us, pace.limit_us(self.limits))
+            return self._by_counts_alone(state, deadline_us)
+        if further and ras.before_us >= last.ts_us and last.cause != "job_silent":
+            pace.counted_us = ras.poll_us
+            edge = kept.episodes.clear("job", deadline_us, f"collectives of {kept.job} go on")
+            state.sync()
+            return [] if edge is None else [edge]
+        verdict = by_counts(state, self.limits)
+        return [] if verdict is None else say(state, self.limits, verdict, deadline_us, self._limit_us(state))
+
+    def _by_counts_alone(self, state: HangState, deadline_us: int) -> list[Finding]:
+        """No step is overdue yet, or none is ever told: what RAS must show to speak for itself."""
+        kept, pace, ras, limits = state.kept, state.pace, state.ras, self.limits
+        if ras.still_us < limits.still_us - limits.jitter_us or ras.moves < _MOVES:
+            return []
+        step_us = int((pace.step_s or 0.0) * 1e6)
+        if kept.reports and ras.judged_us < pace.last_us + max(limits.still_us, int(limits.alone_steps * step_us)):
+            return []
+        verdict = by_counts(state, limits)
+        if verdict is None:
+            return []
+        least_us = max(
+            limits.alone_us if kept.reports else limits.alone_unknown_us,
+            int(limits.alone_steps * step_us),
+            int(limits.alone_past * pace.still_us),
+        )
+        known = not kept.reports or pace.phase == "train"
+        if verdict.cause in ("process_dead", "host_dead"):
+            enough = True
+        elif verdict.blamed:
+            enough = known and ras.still_us >= least_us
+        else:
+            enough = not kept.reports and ras.still_us >= max(least_us, limits.checkpoint_us)
+        return say(state, limits, verdict, deadline_us, least_us) if enough else []
+
+    def _dumps(self, state: HangState, deadline_us: int) -> list[Finding]:
+        """Level 3: the dumps of the flight recorder have come."""
+        kept, recorder, limits = state.kept, state.recorder, self.limits
+        recorder.judged_us = recorder.newest_us
+        if kept.ended_us is not None or recorder.judged_us <= state.muted_us:
+            return []
+        verdict = by_dumps(state)
+        if verdict is None:
+            return []
+        if "job" not in kept.episodes.open:
+            since_us = recorder.read(state.roll).since_us
+            old = since_us is not None and recorder.judged_us - since_us >= limits.dump_age_us
+            if not old or (kept.reports and recorder.judged_us < state.pace.last_us + limits.step_least_us):
+                return []
+        return say(state, limits, verdict, deadline_us, self._limit_us(state))
+
+    def _limit_us(self, state: HangState) -> int:
+        return state.pace.limit_us(self.limits) if state.kept.reports else self.limits.alone_unknown_us
+
+    def _drain_us(self, pace: Pace) -> int:
+        """What was launched before a hang may still be counted so long after the last step."""
+        return max(_DRAIN_US, int(self.limits.alone_steps * (pace.step_s or 0.0) * 1e6))
+
+    def _missing(self, state: HangState) -> list[Finding]:
+        """Ranks that stopped reporting while others went on for a whole limit."""
+        limit_us = state.pace.limit_us(self.limits)
+        last_us = state.pace.last_us
+        if last_us < max(state.oldest_us, state.resumed_us) + limit_us or "ranks" in state.kept.episodes.open:
+            return []
+        state.oldest_us = min(state.seen.values())
+        silent = sorted(rank for rank, seen_us in state.seen.items() if last_us >= seen_us + limit_us)
+        if not silent:
+            return []
+        deadline_us = max(state.resumed_us, min(state.seen[rank] for rank in silent)) + limit_us
+        state.kept.missing = silent
+        state.sync()
+        edge = state.kept.episodes.report(
+            "ranks",
+            self._finding(
+                state,
+                deadline_us,
+                limit_us,
+                "rank_silent",
+                "warning",
+                f"{len(silent)} of {len(state.seen)} ranks of {state.kept.job} stopped reporting while the others go "
+                f"on: {_names(silent)}",
+                [Evidence(what=f"last report of rank {rank}", ts_us=state.seen[rank]) for rank in silent[:NAMED]],
+            ),
+        )
+        return [] if edge is None else [edge]
+
+    def _back(self, state: HangState, ts_us: int) -> list[Finding]:
+        kept = state.kept
+        limit_us = state.pace.limit_us(self.limits)
+        out: list[Finding | None] = []
+        if "job" in kept.episodes.open and state.pace.last_us + limit_us > state.now_us:
+            out.append(kept.episodes.clear("job", ts_us, f"steps of {kept.job} end again"))
+            kept.blamed = []
+            state.recorder = Recorder()
+        if kept.missing and all(
+            (seen := state.seen.get(rank)) is not None and seen + limit_us > state.now_us for rank in kept.missing
+        ):
+            out.append(kept.episodes.clear("ranks", ts_us, f"ranks {_names(kept.missing)} report again"))
+            kept.missing = []
+        if out:
+            state.sync()
+        return [edge for edge in out if edge is not None]
+
+    def _over(self, state: HangState, ts_us: int, words: str) -> list[Finding]:
+        edges = [state.kept.episodes.clear(name, ts_us, words) for name in sorted(state.kept.episodes.open)]
+        return [edge for edge in edges if edge is not None]
+
+    def _forgotten(self, state: HangState) -> bool:
+        if state.kept.ended_us is not None:
+            return state.now_us >= state.kept.ended_us + self.limits.ended_us
+        heard_us = max(state.pace.last_us, state.ras.poll_us, state.recorder.newest_us)
+        return bool(state.kept.job) and heard_us > 0 and state.now_us >= heard_us + self.limits.forgotten_us
+
+    def _finding(
+        self,
+        state: HangState,
+        deadline_us: int,
+        limit_us: int,
+        cause: str,
+        severity: Severity,
+        summary: str,
+        evidence: list[Evidence],
+    ) -> Finding:
+        kept = state.kept
+        return Finding(
+            cluster=kept.cluster,
+            ts_us=deadline_us,
+            detector=NAME,
+            state="opened",
+            subject=Subject(kind="job", id=kept.job, job=kept.job),
+            episode_us=deadline_us,
+            severity=severity,
+            cause=cause,
+            value=limit_us / 1e6,
+            limit=limit_us / 1e6,
+            unit="s",
+            summary=summary,
+            evidence=evidence,
+            jobs=[kept.job],
+        )
+
+
+def _names(ranks: list[int]) -> str:
+    return ", ".join(str(r) for r in ranks[:NAMED]) + (" ..." if len(ranks) > NAMED else "")
