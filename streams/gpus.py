@@ -6,6 +6,12 @@ from streams.contract import Subject
 CLOCK_SET_BACK_US = 900_000_000
 """What is so much older than its predecessor is not late: the node's clock ran ahead and was set right."""
 
+BLANK = 9223372036854775792
+"""Readings from here on are DCGM's sentinels of 64 bits (dcgm_structs.h): no reading at all."""
+BLANK_GAUGE = 2147483632.0
+"""Those of 32 bits: no clock, temperature, share or bit mask is as large."""
+SM_ACTIVE, GR_ACTIVE, GPU_UTIL = "1002", "1001", "203"
+
 
 def is_old(ts_us: int, last_us: int) -> bool:
     """Is a message of one source no news: the same again, or late?"""
@@ -26,6 +32,29 @@ def cell(scrape: GpuScrape, field_id: str, row: int) -> float | None:
     """One reading; None: could not be read or was not sent."""
     column = scrape.columns.get(field_id)
     return column[row] if column is not None and row < len(column) else None
+
+
+def gauge(scrape: GpuScrape, field_id: str, row: int) -> float | None:
+    """A reading that is no counter; None: could not be read, was not sent, or is a sentinel."""
+    value = cell(scrape, field_id, row)
+    return None if value is None or value >= BLANK_GAUGE else value
+
+
+def share_at_work(scrape: GpuScrape, row: int) -> float | None:
+    """Share of time with work on the SMs, by the finest field that tells it; None: none does.
+
+    A profiling field that stands at exactly 0 on a GPU in use has stuck (dcgm-exporter issue 662): the coarse
+    one is asked instead.
+    """
+    util = gauge(scrape, GPU_UTIL, row)
+    active = gauge(scrape, SM_ACTIVE, row)
+    if active is None or (active == 0.0 and util is not None and util > 0.0):
+        finer = gauge(scrape, GR_ACTIVE, row)
+        if finer is not None and (finer > 0.0 or active is None):
+            active = finer
+    if util is not None and (active is None or (active == 0.0 and util > 0.0)):
+        active = util / 100.0
+    return active
 
 
 def row_of(scrape: GpuScrape, subject: Subject) -> int | None:

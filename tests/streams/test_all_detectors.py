@@ -11,7 +11,8 @@ from collectors.contract.message import Message
 from streams.contract import Finding, finding_key
 from streams.detector import Detector, Tick
 from streams.detectors.all import detectors
-from tests.streams.detector_stories import STORIES, Item, Story, blank, moved, named
+from tests.streams.detector_stories import STORIES, blank, moved, named
+from tests.streams.story_form import Item, Story
 
 ALL = pytest.mark.parametrize("story", STORIES, ids=lambda s: s.detector)
 DAY_US = 86_400_000_000
