@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
+from streams.detectors.hang import HangDetector
+from streams.detectors.hang_limits import HangLimits
 from streams.detectors.links import LinkDetector
 from streams.detectors.links_limits import LinkLimits
 from streams.detectors.lossless import LosslessDropDetector
@@ -39,6 +41,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("gpu_link", LinkLimits, lambda limits: [LinkDetector(limits)]),
     Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
     Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
+    Spec("hang", HangLimits, lambda limits: [HangDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )
 

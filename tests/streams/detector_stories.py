@@ -203,7 +203,7 @@ STORIES = (
         Story(detector=f"silence_{part}", words=("calm", "silent"), tell=heard(say), least=12, most=20, hears=True)
         for part, say in SILENT.items()
     ),
-    Story(detector="silence_job", words=("calm", "silent"), tell=silent_job, least=15, most=25, hears=True),
+    Story(detector="hang", words=("calm", "silent"), tell=silent_job, least=15, most=25, hears=True),
     Story(
         detector="lossless_drop", words=("calm", "dropping", "cleared", "unreadable"), tell=lossless, least=12, most=20
     ),
