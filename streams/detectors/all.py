@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
+from streams.detectors.fabric_pause import PauseDetector
+from streams.detectors.fabric_pause_limits import PauseLimits
 from streams.detectors.hang import HangDetector
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.links import LinkDetector
@@ -42,6 +44,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
     Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
     Spec("hang", HangLimits, lambda limits: [HangDetector(limits)]),
+    Spec("pause", PauseLimits, lambda limits: [PauseDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )
 

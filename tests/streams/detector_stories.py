@@ -19,6 +19,7 @@ from collectors.contract.message import Message
 from streams.detector import Detector, Tick
 from tests.streams.scrapes import SECOND, T0, gpus, only, scrape
 from tests.streams.steps import Job, noisy
+from tests.streams.stories_fabric import FABRIC_STORIES
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -208,6 +209,7 @@ STORIES = (
         detector="lossless_drop", words=("calm", "dropping", "cleared", "unreadable"), tell=lossless, least=12, most=20
     ),
     LINK_STORY,
+    *FABRIC_STORIES,
 )
 
 

@@ -1,0 +1,283 @@
+"""Pause: storms, which page, and lasting pressure, which is a record. PFC that works is neither.
+
+A storm is what a watchdog counts, what a NIC counts against itself, or a port that is on hold nearly all the time
+while its queue moves nothing. It is over when all that showed it was read and stood still through the hold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from collectors.contract.fabric import PortScrape
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from collectors.contract.topics import FABRIC_SCRAPES
+from streams.contract import Finding
+from streams.counter_columns import Changes
+from streams.counters import Change
+from streams.detector import Tick
+from streams.detectors.fabric_pause_columns import PauseColumn, best_first, pause_column
+from streams.detectors.fabric_pause_findings import NAME, pressure, storm
+from streams.detectors.fabric_pause_limits import PauseLimits
+from streams.detectors.fabric_pause_state import Held, PauseKept, PauseState, Storm, Where
+from streams.detectors.fabric_ports import report
+
+STORMED = 1
+"""`pfcwd_state`: 0 operational, 1 stormed."""
+_RATIO_ROLES = ("time", "quanta", "frames")
+
+Grown = dict[Where, list[tuple[PauseColumn, float]]]
+
+
+class PauseDetector:
+    """Judges every scrape of a device as it comes; ticks say nothing, for silence is no proof."""
+
+    name = NAME
+    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
+
+    def __init__(self, limits: PauseLimits | None = None) -> None:
+        self.limits = limits or PauseLimits()
+
+    def fresh(self) -> PauseState:
+        """The state of a device never seen."""
+        return PauseState()
+
+    def step(self, state: PauseState, batch: Sequence[Message | Tick]) -> tuple[PauseState, list[Finding]]:
+        """Take scrapes of one device in arrival order."""
+        out: list[Finding] = []
+        for item in batch:
+            if isinstance(item, PortScrape):
+                edges = self._scrape(state, item)
+                if edges:
+                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
+                    out += edges
+        return state, out
+
+    def keep(self, state: PauseState) -> bytes | None:
+        """Open storms and records; None where there are none."""
+        return None if state.kept == PauseKept() else msgspec.msgpack.encode(state.kept)
+
+    def restore(self, kept: bytes) -> PauseState:
+        """Open episodes at once; ratios come back with the last minutes of the topic."""
+        state = PauseState(kept=msgspec.msgpack.decode(kept, type=PauseKept))
+        state.muted_us = state.kept.edge_us
+        state.held = {where: Held() for where in state.kept.pressed.values()}
+        return state
+
+    def _scrape(self, state: PauseState, scrape: PortScrape) -> list[Finding]:
+        columns = {name: column for name in scrape.columns if (column := pause_column(name)) is not None}
+        if not columns:
+            return []
+        taken = state.ledger.take(scrape, [n for n, c in columns.items() if c.role != "state"], {})
+        grown = _grown(scrape, columns, taken)
+        held = self._measure(state, scrape, columns, taken)
+        out: list[Finding] = []
+        muted = scrape.ts_us < state.muted_us
+        for where in {**grown, **held}:
+            out += self._judge(state, scrape, where, grown.get(where, []), held.get(where), muted=muted)
+        if state.kept.storms and not muted:
+            out += self._settle(state, scrape)
+        return out
+
+    def _measure(
+        self, state: PauseState, scrape: PortScrape, columns: Mapping[str, PauseColumn], taken: Changes
+    ) -> dict[Where, Held]:
+        """Bring the ratios of all ports on hold up to this scrape; those for which it ends a window."""
+        rows = {port.name: row for row, port in enumerate(scrape.ports)}
+        by_place: dict[tuple[int | None, str], list[PauseColumn]] = {}
+        for column in columns.values():
+            by_place.setdefault((column.priority, column.direction), []).append(column)
+        wheres: dict[Where, None] = dict.fromkeys(where for where in state.held if where[0] in rows)
+        for row, changes in taken.items():
+            for name, change in changes.items():
+                column = columns[name]
+                if column.role in _RATIO_ROLES and not change.first:
+                    wheres[scrape.ports[row].name, column.priority, column.direction] = None
+        out: dict[Where, Held] = {}
+        for where in wheres:
+            row = rows[where[0]]
+            if self._window(state, scrape, where, row, by_place.get((where[1], where[2]), []), taken.get(row, {})):
+                out[where] = state.held[where]
+        return out
+
+    def _window(
+        self,
+        state: PauseState,
+        scrape: PortScrape,
+        where: Where,
+        row: int,
+        columns: Sequence[PauseColumn],
+        changes: Mapping[str, Change],
+    ) -> bool:
+        held = state.held.get(where)
+        if held is not None and scrape.ts_us <= held.ts_us:
+            return False
+        told = (c for c in best_first(columns) if c.role in _RATIO_ROLES)
+        column = next((c for c in told if state.ledger.told(c.name, where[0], scrape.ts_us)), None)
+        if column is None or (column.is_bound and where[1] is None and _by_priority(changes)):
+            return False
+        change = changes.get(column.name)
+        if change is not None and (change.reset or change.delta is None or change.window_us <= 0):
+            return False
+        ratio, begun_us = 0.0, scrape.ts_us
+        if change is not None and change.delta is not None:
+            paused_us = column.paused_us(change.delta, scrape.ports[row].speed_gbps)
+            if paused_us is None:
+                return False
+            ratio, begun_us = min(1.0, paused_us / change.window_us), scrape.ts_us - change.window_us
+        if held is None:
+            if ratio < self.limits.pressure_off_ratio or len(state.held) >= self.limits.most:
+                return False
+            held = state.held[where] = Held()
+        held.ts_us, held.ratio, held.column = scrape.ts_us, ratio, column.name
+        self._count(held, ratio, begun_us, self._moved(state, scrape.ts_us, where[0], columns, changes))
+        return True
+
+    def _moved(
+        self,
+        state: PauseState,
+        ts_us: int,
+        port: str,
+        columns: Iterable[PauseColumn],
+        changes: Mapping[str, Change],
+    ) -> bool | None:
+        """Did anything move past the hold in this window? None: nobody says."""
+        told = [c.name for c in columns if c.role == "moved" and state.ledger.told(c.name, port, ts_us)]
+        if not told or any(name in changes and changes[name].first for name in told):
+            return None
+        return any(name in changes for name in told)
+
+    def _count(self, held: Held, ratio: float, begun_us: int, moved: bool | None) -> None:
+        limits = self.limits
+        if ratio < limits.storm_ratio or moved:
+            held.stuck = 0
+        elif moved is False:
+            held.stuck += 1
+        if ratio < limits.pressure_ratio:
+            held.high_since_us = None
+        elif held.high_since_us is None:
+            held.high_since_us = begun_us
+        if ratio >= limits.pressure_off_ratio:
+            held.low_since_us = None
+        elif held.low_since_us is None:
+            held.low_since_us = held.ts_us
+
+    def _judge(
+        self,
+        state: PauseState,
+        scrape: PortScrape,
+        where: Where,
+        grown: list[tuple[PauseColumn, float]],
+        held: Held | None,
+        *,
+        muted: bool,
+    ) -> list[Finding]:
+        out: list[Finding | None] = []
+        name, ts_us = _name(where), scrape.ts_us
+        stuck = held is not None and held.stuck >= self.limits.storm_windows and _is_origin_or_held(scrape, where)
+        if (grown or stuck) and (not muted or name in state.kept.storms):
+            known = self._storm(state, name, where[0], ts_us, grown, held if stuck else None)
+            if known is not None and not muted:
+                finding = storm(self.limits, scrape, where, known, grown, held or state.held.get(where))
+                out.append(report(state.kept.episodes, name, finding, self.limits.damping))
+        if held is not None and not muted:
+            out.append(self._press(state, scrape, where, held))
+        return [edge for edge in out if edge is not None]
+
+    def _storm(
+        self,
+        state: PauseState,
+        name: str,
+        port: str,
+        ts_us: int,
+        grown: list[tuple[PauseColumn, float]],
+        stuck: Held | None,
+    ) -> Storm | None:
+        known = state.kept.storms.get(name)
+        if known is None:
+            if len(state.kept.storms) >= self.limits.most:
+                return None
+            known = state.kept.storms[name] = Storm(port, 0, [])
+        if ts_us > known.last_us:
+            known.last_us = ts_us
+            known.events += sum(int(count) for column, count in grown if column.role == "storm")
+            showed = [column.name for column, _ in grown] + ([] if stuck is None else [stuck.column])
+            known.columns = sorted({*known.columns, *showed})
+        return known
+
+    def _press(self, state: PauseState, scrape: PortScrape, where: Where, held: Held) -> Finding | None:
+        """Open or close the record of lasting pressure; forget a port that has been calm for long."""
+        name, ts_us, lasts_us = f"{_name(where)}/pressure", scrape.ts_us, self.limits.pressure_us
+        if held.high_since_us is not None and ts_us - held.high_since_us >= lasts_us:
+            edge = report(state.kept.episodes, name, pressure(self.limits, scrape, where, held), self.limits.damping)
+            if edge is not None:
+                state.kept.pressed[name] = where
+            return edge
+        if held.low_since_us is None or ts_us - held.low_since_us < lasts_us:
+            return None
+        end_us = held.low_since_us + lasts_us
+        del state.held[where]
+        state.kept.pressed.pop(name, None)
+        return state.kept.episodes.clear(name, end_us, f"{where[0]} is hardly on hold any more")
+
+    def _settle(self, state: PauseState, scrape: PortScrape) -> list[Finding]:
+        """Close the storms of this scrape's ports of which nothing was seen through the hold, by all that showed it."""
+        out: list[Finding] = []
+        rows = {port.name: row for row, port in enumerate(scrape.ports)}
+        for name, known in list(state.kept.storms.items()):
+            end_us = known.last_us + self.limits.hold_us
+            row = rows.get(known.port)
+            if row is None or scrape.ts_us < end_us:
+                continue
+            if not all(_read(state, scrape, column, row, end_us) for column in known.columns):
+                continue
+            del state.kept.storms[name]
+            words = f"no pause storm on {known.port} for {self.limits.hold_us // 60_000_000} minutes"
+            edge = state.kept.episodes.clear(name, end_us, words)
+            out += [] if edge is None else [edge]
+        return out
+
+
+def _grown(scrape: PortScrape, columns: Mapping[str, PauseColumn], taken: Changes) -> Grown:
+    """Where a watchdog or a NIC tells of a storm in this scrape."""
+    out: Grown = {}
+    for row, changes in taken.items():
+        for name, change in changes.items():
+            column = columns[name]
+            if column.role == "storm" and not change.reset and change.delta is not None and change.delta > 0:
+                out.setdefault((scrape.ports[row].name, column.priority, column.direction), []).append(
+                    (column, change.delta)
+                )
+    for name, column in columns.items():
+        if column.role == "state" and STORMED in scrape.columns[name]:
+            for port, value in zip(scrape.ports, scrape.columns[name], strict=False):
+                if value == STORMED:
+                    out.setdefault((port.name, column.priority, column.direction), []).append((column, 1))
+    return out
+
+
+def _by_priority(changes: Mapping[str, Change]) -> bool:
+    """Does the port tell of pause by priority? Then its count of all pause frames is the same pause again."""
+    columns = (pause_column(name) for name in changes)
+    return any(c is not None and c.role in _RATIO_ROLES and c.priority is not None for c in columns)
+
+
+def _is_origin_or_held(scrape: PortScrape, where: Where) -> bool:
+    """A switch that holds its peer all the time passes on what it receives; only a NIC does so of itself."""
+    return where[2] == "receives" or scrape.kind != "switch"
+
+
+def _read(state: PauseState, scrape: PortScrape, name: str, row: int, end_us: int) -> bool:
+    """Was a column that showed a storm read at the end of the hold or later? Had it told of one, the end had moved."""
+    column = pause_column(name)
+    if column is not None and column.role == "state":
+        cells = scrape.columns.get(name, [])
+        return row < len(cells) and cells[row] is not None and cells[row] != STORMED
+    past = state.ledger.past(name, scrape.ports[row].name)
+    return past is not None and not past.blind and past.ts_us >= end_us
+
+
+def _name(where: Where) -> str:
+    port, priority, direction = where
+    return f"{port}/{'' if priority is None else priority}/{direction}"
