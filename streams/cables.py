@@ -79,6 +79,7 @@ class Cables:
     _of_device: dict[At, set[str]] = field(default_factory=dict)
     _of_far: dict[At, set[str]] = field(default_factory=dict)
     """Far end as `device/port` -> ports whose cable ends there."""
+    _of_far_device: dict[At, set[str]] = field(default_factory=dict)
     _nics: dict[At, dict[str, Link]] = field(default_factory=dict)
     """Node -> any name of a NIC of it, in lower case -> what the node says of that NIC."""
 
@@ -144,6 +145,20 @@ class Cables:
         """Ports of a device of which a cable is known from its own side."""
         return self._of_device.get((cluster, device), set())
 
+    def peers(self, cluster: str, device: str) -> set[str]:
+        """Switches cabled to a switch, whichever end told of it."""
+        links = (self._cables[(cluster, port)].link for port in self.ports_of(cluster, device))
+        return {link.far_device for link in links if link.far_kind == "switch"} | self._told_of(cluster, device)
+
+    def hosts_over(self, cluster: str, device: str) -> set[str]:
+        """Hosts on a switch, or on its peers where it has none itself."""
+        own = self.nodes_below(cluster, device)
+        return own or set().union(*(self.nodes_below(cluster, peer) for peer in self.peers(cluster, device)))
+
+    def _told_of(self, cluster: str, device: str) -> set[str]:
+        ports = self._of_far_device.get((cluster, device), ())
+        return {port.partition("/")[0] for port in ports if self._cables[(cluster, port)].link.far_kind == "switch"}
+
     def rails(self, cluster: str, device: str) -> set[int]:
         """Rails of the host-facing ports of a switch; empty where the fabric has none, or nobody told."""
         links = (self._cables[(cluster, port)].link for port in self.ports_of(cluster, device))
@@ -174,6 +189,7 @@ class Cables:
 
     def _indexed(self, link: Link) -> list[set[str]]:
         found = [self._of_device.setdefault((link.cluster, link.device), set())]
+        found.append(self._of_far_device.setdefault((link.cluster, link.far_device), set()))
         if link.far_port is not None:
             far = f"{link.far_device}/{link.far_port}"
             found.append(self._of_far.setdefault((link.cluster, far), set()))

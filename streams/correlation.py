@@ -6,13 +6,17 @@ from typing import Any
 
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
-from streams.contract import INCIDENTS, NODE_HEALTH, Finding
+from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, Finding
 from streams.correlator import Correlator
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import CorrelatorState
 from streams.correlator_state import restore as restore_cases
 from streams.detector import Tick
 from streams.detectors.all import Choice
+from streams.fabric_joins import RETRIES, FabricJoins
+from streams.fabric_joins_grey import host_of
+from streams.fabric_joins_state import JoinLimits, JoinState
+from streams.fabric_joins_state import restore as restore_joins
 from streams.health import Health, HealthBook, HealthLimits
 from streams.health import restore as restore_health
 from streams.world import World
@@ -27,31 +31,45 @@ class Correlation:
     world: World
     cases: CorrelatorState = field(default_factory=CorrelatorState)
     health: HealthBook = field(default_factory=HealthBook)
+    joins: JoinState = field(default_factory=JoinState)
     choices: Mapping[str, Choice] = field(default_factory=dict)
-    """Of a limits file; sections `correlator`, `health` and `fleet` are looked at."""
+    """Of a limits file; sections `correlator`, `fabric_joins`, `health` and `fleet` are looked at."""
     _correlator: Correlator = field(init=False)
+    _joins: FabricJoins = field(init=False)
     _nodes: Health = field(init=False)
 
     def __post_init__(self) -> None:
-        joins, points = self.choices.get("correlator"), self.choices.get("health")
-        self._correlator = Correlator(self.world, joins.limits if joins else CorrelatorLimits())
+        cases, points = self.choices.get("correlator"), self.choices.get("health")
+        self._correlator = Correlator(self.world, cases.limits if cases else CorrelatorLimits())
+        joins = self.choices.get("fabric_joins")
+        self._joins = FabricJoins(self.world, joins.limits if joins else JoinLimits())
         if (fleet := self.choices.get("fleet")) is not None:
             self.world.states.give(fleet.limits.racks)
         self._nodes = Health(self.world, points.limits if points else HealthLimits())
 
     def feed(self, finding: Finding) -> list[Output]:
-        """Incidents and node health that one finding brings about; a shadow's brings none."""
+        """Incidents, node health and joined findings that one finding brings about; a shadow's brings none."""
         if finding.shadow:
             return []
-        self.cases, incidents = self._correlator.step(self.cases, (finding,))
-        out: list[Output] = [(INCIDENTS, i) for i in incidents]
-        return out + [(NODE_HEALTH, h) for h in self._nodes.step(self.health, finding, self.is_cause)]
+        out = self._judge(finding)
+        for joined in self._joins.step(self.joins, finding):
+            out += [(FINDINGS, joined), *self._judge(joined)]
+        return out
 
     def tick(self, ts_us: int) -> list[Output]:
         """What the passing of time brings about."""
+        out: list[Output] = []
+        for joined in self._joins.tick(self.joins, ts_us):
+            out += [(FINDINGS, joined), *self._judge(joined)]
+        self.cases.retry(retrying(self.joins))
         self.cases, incidents = self._correlator.step(self.cases, (Tick(ts_us),))
-        out: list[Output] = [(INCIDENTS, i) for i in incidents]
+        out += [(INCIDENTS, i) for i in incidents]
         return out + [(NODE_HEALTH, h) for h in self._nodes.tick(self.health, ts_us, self.is_cause)]
+
+    def _judge(self, finding: Finding) -> list[Output]:
+        self.cases, incidents = self._correlator.step(self.cases, (finding,))
+        out: list[Output] = [(INCIDENTS, i) for i in incidents]
+        return out + [(NODE_HEALTH, h) for h in self._nodes.step(self.health, finding, self.is_cause)]
 
     def is_cause(self, key: str) -> bool:
         """Is a finding the cause of its incident? One that stands in no incident counts as its own."""
@@ -60,10 +78,19 @@ class Correlation:
 
     def take_changes(self) -> dict[str, bytes | None]:
         """Rows to write since the last call; None: delete."""
-        return {**self.cases.take_changes(), **self.health.take_changes()}
+        return {**self.cases.take_changes(), **self.joins.take_changes(), **self.health.take_changes()}
 
     def restore(self, rows: dict[str, bytes]) -> None:
         """Go on from kept rows. Raises `msgspec.MsgspecError` on bytes that are not ours."""
         nodes = {k: v for k, v in rows.items() if k.startswith("node|")}
-        self.health = restore_health(nodes)
-        self.cases = restore_cases({k: v for k, v in rows.items() if k not in nodes}, self.world)
+        joins = {k: v for k, v in rows.items() if k.startswith("join|")}
+        self.health, self.joins = restore_health(nodes), restore_joins(joins)
+        self.cases = restore_cases({k: v for k, v in rows.items() if k not in nodes and k not in joins}, self.world)
+        self.cases.retrying = retrying(self.joins)
+
+
+def retrying(joins: JoinState) -> frozenset[tuple[str, str]]:
+    """Cluster and name of the hosts whose transport retries now."""
+    return frozenset(
+        (f.cluster, host_of(f)) for f in joins.heard.values() if f.cause == RETRIES and f.state != "cleared"
+    )

@@ -33,7 +33,5 @@ class CorrelatorLimits:
     are rarer than a fan, a pump or a power supply that fails."""
     gather_us: int = 5 * S
     """How long the second such part waits for a third before it is told on its own; ours."""
-    raise_us: int = 600 * S
-    """Retries of a host so long ago still speak for its jobs being hurt by a fault in the fabric; ours."""
     forget_us: int = 3600 * S
     """How long a closed case is remembered, so that a finding delivered again opens nothing."""

@@ -63,12 +63,24 @@ class CorrelatorState:
     changed: set[str] = field(default_factory=set)
     world_version: int = -1
     ticked_us: int = 0
+    retrying: frozenset[tuple[str, str]] = frozenset()
+    """Cluster and name of hosts whose transport retries now: a job on them is hurt by what it may cross."""
     folded: list[str] = field(default_factory=list)
     """Told cases that just became part of another; their end is told in the same step."""
     _of_case: dict[str, dict[str, None]] = field(default_factory=dict)
     _parts: dict[str, Parts] = field(default_factory=dict)
     _by_own: dict[str, dict[str, None]] = field(default_factory=dict)
     _by_upstream: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def retry(self, hosts: frozenset[tuple[str, str]]) -> None:
+        """Other hosts retry now: what may hurt a job is to be judged again."""
+        if hosts == self.retrying:
+            return
+        self.retrying = hosts
+        for case in self.cases.values():
+            if case.told is not None and case.told.candidates and case.closed_us is None:
+                case.news = True
+                self.changed.add(f"case|{case.id}")
 
     def add(self, key: str, member: Member, world: World) -> None:
         """Take a finding in."""

@@ -41,7 +41,7 @@ def incident(
         if k != case.root and f.subject.job and state.members[k].cleared_us is None
     }
     faulty = findings if case.fleet or case.common is not None else [root]
-    hurt, possible = _who(faulty, slowed, world)
+    hurt, possible = _who(faulty, slowed | _retrying(root, state, world), world)
     hurt |= {*root.jobs, *slowed}
     gpus = set().union(*(gpus_at(f, world) for f in faulty if not case.fleet or f is root))
     gpus |= {uuid for f in findings if (uuid := finding_gpu(f, world)) is not None}
@@ -99,6 +99,14 @@ def _who(findings: list[Finding], seen: set[str], world: World) -> tuple[set[str
                 found[candidate.id] = candidate
     sure = {c.id for c in found.values() if c.score >= SURE}
     return sure, sorted((c for c in found.values() if c.id not in sure), key=lambda c: (-c.score, c.id))
+
+
+def _retrying(root: Finding, state: CorrelatorState, world: World) -> set[str]:
+    """Jobs whose hosts retry: they may cross a fault of the fabric, and now they show it."""
+    if root.subject.kind not in ("port", "device"):
+        return set()
+    nodes = [node for cluster, node in state.retrying if cluster == root.cluster]
+    return set().union(*(world.jobs_on_node(root.cluster, node) for node in nodes))
 
 
 def _action(case: Case, root: Finding, word: str) -> str:

@@ -17,12 +17,14 @@ from typing import Any
 from collectors.contract.errors import UserError
 from streams.correlator_limits import CorrelatorLimits
 from streams.detectors.all import SPECS, Choice
+from streams.fabric_joins_state import JoinLimits
 from streams.health import HealthLimits
 from streams.node_states import FleetLimits
 
 SWITCHES = ("shadow", "on")
 JUDGES: dict[str, Callable[[], Any]] = {
     "correlator": CorrelatorLimits,
+    "fabric_joins": JoinLimits,
     "health": HealthLimits,
     "fleet": FleetLimits,
 }

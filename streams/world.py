@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from collectors.contract.beat import Beat
-from collectors.contract.fabric import Link, PortScrape
+from collectors.contract.fabric import Link, Port, PortScrape
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
@@ -52,6 +52,7 @@ class World:
     """Grows when a placement, cable, order or place changed: what was judged may now be judged better."""
     _at_pci: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _switches: set[Named] = field(default_factory=set)
+    _ports_seen: dict[Named, list[Port]] = field(default_factory=dict)
     _gpus_seen: dict[Named, list[Gpu]] = field(default_factory=dict)
     _known: dict[Named, dict[str, GpuPlace]] = field(default_factory=dict)
 
@@ -137,6 +138,11 @@ class World:
         cables = {name: cable.link for name in of_node if (cable := self.cables.at(cluster, name)) is not None}
         return found | {name for name, link in cables.items() if not link.gpu_uuids and not is_own(link)}
 
+    def is_up(self, cluster: str, port: str) -> bool:
+        """Is `device/port` read by a collector, and not told to be down?"""
+        device, _, name = port.partition("/")
+        return any(p.name == name and p.oper_up is not False for p in self._ports_seen.get(Named(cluster, device), ()))
+
     def jobs_on_port(self, cluster: str, device: str, port: str) -> set[str]:
         """Running jobs whose traffic crosses a cable.
 
@@ -194,6 +200,7 @@ class World:
 
     def _device(self, message: PortScrape) -> None:
         device = Named(message.cluster, message.device)
+        self._ports_seen[device] = message.ports
         if message.node is not None:
             if self.device_node.get(device) != message.node:
                 self.device_node[device] = message.node
