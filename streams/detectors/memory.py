@@ -1,68 +1,54 @@
 """Memory errors of GPUs: uncorrected errors, failed or waiting repairs, and corrected errors that keep coming."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
 
-from collectors.contract.gpu import GpuScrape
+from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
-from collectors.contract.topics import GPU_SCRAPES
-from streams import counters
-from streams.contract import Finding
+from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
+from streams.contract import NODE_PASTS, Finding, NodePast
 from streams.detector import Tick
 from streams.detectors.memory_columns import MOST_GPUS, Seen, Step
-from streams.detectors.memory_conditions import (
-    CORRECTED,
-    LEVELS,
-    REMAP_PENDING,
-    UNCORRECTED,
-    Condition,
+from streams.detectors.memory_condition import Condition
+from streams.detectors.memory_conditions import MemoryLimits, conditions
+from streams.detectors.memory_corrected import level
+from streams.detectors.memory_counted import take_past, take_steps
+from streams.detectors.memory_fields import CORRECTED, ENERGY, FIELDS, UNCORRECTED
+from streams.detectors.memory_log import CODES, NOTICE, take_line
+from streams.detectors.memory_rate import fleet_rate
+from streams.detectors.memory_state import (
+    LEVELS_BY_GRAVITY,
+    MONTH_US,
+    MOST_FAULTS,
+    MOST_PENDING,
+    NEVER,
     GpuMemory,
-    MemoryLimits,
-    Uncorrected,
-    conditions,
+    Kept,
+    Level,
+    MemoryState,
+    Wear,
+    digest_of,
 )
-from streams.detectors.memory_trend import DAY_US, Trend, due_us, grow, is_over, level
-from streams.episodes import Episodes, graver
-from streams.gpus import gpu_subject, is_old
+from streams.detectors.memory_trend import DAY_US, due_us, is_over
+from streams.detectors.memory_uncorrected import told
+from streams.episodes import graver
+from streams.gpus import cell, gpu_subject, is_old
 
-FIELDS = tuple(dict.fromkeys((*CORRECTED, *UNCORRECTED, *LEVELS)))
-VOLATILE = ("310", "311")
-"""They start again at driver load and GPU reset; the others never fall on one board (gpu memory life cycle)."""
+RESET_ENERGY = 0.5
+"""A reset GPU shows far less energy than before; a second reader of the counter may lag by a little."""
 OWNER_SILENT_US = 300_000_000
 """After so long another source of the same counter takes over."""
-NEVER = 1 << 62
-
-
-class Kept(Struct):
-    """What outlives the process."""
-
-    gpus: dict[str, GpuMemory] = field(default_factory=dict)
-    episodes: Episodes = field(default_factory=Episodes)
-
-
-class MemoryState:
-    """One node."""
-
-    __slots__ = ("due_us", "kept", "owners", "seen")
-
-    def __init__(self, kept: Kept | None = None) -> None:
-        self.kept = kept or Kept()
-        self.seen: dict[str, Seen] = {}
-        self.owners: dict[str, str] = {}
-        """Field -> the source whose growth counts: two readers of one counter must not count it twice."""
-        self.due_us = 0 if kept else NEVER
-        """When something may end though nothing grows."""
 
 
 class MemoryDetector:
     """One episode a GPU. The gravest thing wrong names the cause, the rest is evidence."""
 
     name = "memory"
-    topics: tuple[Topic[Any], ...] = (GPU_SCRAPES,)
+    topics: tuple[Topic[Any], ...] = (GPU_SCRAPES, KERNEL_EVENTS, NODE_PASTS)
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
@@ -75,145 +61,249 @@ class MemoryDetector:
         """Ticks bring nothing about: what ends does so on a reading."""
         out: list[Finding] = []
         for message in batch:
-            if not isinstance(message, GpuScrape):
-                continue
-            seen = state.seen.get(message.source)
-            if seen is not None and is_old(message.ts_us, seen.ts_us):
-                continue
-            if seen is None or message.ts_us < seen.ts_us:
-                seen = state.seen[message.source] = Seen()
-            steps, moved = seen.take(message, FIELDS)
-            if steps or moved or message.ts_us >= state.due_us:
-                self._judge(state, seen, message, steps, out)
+            if isinstance(message, GpuScrape):
+                self._scrape(state, message, out)
+            elif isinstance(message, KernelEvent):
+                if message.kind == "xid" and message.code in CODES:
+                    self._line(state, message, out)
+            elif isinstance(message, NodePast):
+                self._past(state, message)
         return state, out
 
     def keep(self, state: MemoryState) -> bytes | None:
         """Trends, flags and open episodes; nothing for a node whose memory is sound."""
-        if not state.kept.gpus and not state.kept.episodes.open:
+        kept = state.kept
+        if not kept.gpus and not kept.episodes.open:
             return None
-        return msgspec.msgpack.encode(state.kept)
+        kept.lines = list(state.known)
+        kept.past_days = {uuid: state.past_days[uuid] for uuid in kept.gpus if uuid in state.past_days}
+        return msgspec.msgpack.encode(kept)
 
     def restore(self, kept: bytes) -> MemoryState:
         """Growth that was counted before is not counted again when the last minutes are read back."""
         return MemoryState(msgspec.msgpack.decode(kept, type=Kept))
 
-    def _judge(self, state: MemoryState, seen: Seen, scrape: GpuScrape, steps: list[Step], out: list[Finding]) -> None:
+    def _scrape(self, state: MemoryState, scrape: GpuScrape, out: list[Finding]) -> None:
+        seen = state.seen.get(scrape.source)
+        if seen is not None and is_old(scrape.ts_us, seen.ts_us):
+            return
+        if seen is None or scrape.ts_us < seen.ts_us:
+            seen = state.seen[scrape.source] = Seen()
+        if not 0 < state.kept.since_us <= scrape.ts_us:
+            state.kept.since_us = scrape.ts_us
+        steps, moved = seen.take(scrape, FIELDS)
+        if moved:
+            self._move(state, scrape, out)
+        if steps or moved or scrape.ts_us >= state.due_us:
+            self._judge(state, seen, scrape, steps, out)
+
+    def _move(self, state: MemoryState, scrape: GpuScrape, out: list[Finding]) -> None:
+        """Learn which address is which GPU, and hear the lines that waited for it."""
+        if len(state.parts) > 2 * MOST_GPUS:
+            state.parts = {}
+        for part in scrape.gpus:
+            state.parts[part.uuid] = part
+            if part.pci is not None:
+                state.parts[part.pci] = part
+        waiting, state.pending = state.pending, {}
+        for event in waiting.values():
+            self._line(state, event, out)
+
+    def _line(self, state: MemoryState, event: KernelEvent, out: list[Finding]) -> None:
+        part = state.parts.get(event.gpu_uuid or event.pci or "")
+        digest = digest_of(event)
+        if part is None:
+            if len(state.pending) < MOST_PENDING:
+                state.pending.setdefault(digest, event)
+            return
+        if state.knows(digest) or event.code is None:
+            return
         gpus = state.kept.gpus
+        gpu = gpus.get(part.uuid) or GpuMemory()
+        if event.code == NOTICE:
+            gpu.wear = gpu.wear or Wear()
+            day = event.ts_us // DAY_US
+            gpu.wear.notices[day] = gpu.wear.notices.get(day, 0) + 1
+            gpu.wear.forget(day)
+        else:
+            take_line(gpu, event.code, event.ts_us, self._limits.log)
+        if part.uuid in gpus or (len(gpus) < MOST_GPUS and not gpu.is_empty()):
+            gpus[part.uuid] = gpu
+            self._rise(state, gpu, part.uuid, event.ts_us, may_fall=False)
+            self._edges(state, gpu, _Place(event.cluster, event.node, part, event.ts_us), out)
+            state.due_us = 0
+
+    def _past(self, state: MemoryState, past: NodePast) -> None:
+        limits = self._limits.trend
+        if past.fleet_gpu_days > 0.0:
+            state.kept.fleet_per_day = fleet_rate(past.fleet_event_days, past.fleet_gpu_days, limits.fleet_per_day)
+        state.past_days = {gpu.uuid: gpu.seen_days for gpu in past.gpus[:MOST_GPUS]}
+        gpus = state.kept.gpus
+        for its in past.gpus:
+            gpu = gpus.get(its.uuid) or GpuMemory()
+            take_past(gpu, its, past.ts_us, limits)
+            if not gpu.is_empty() and (its.uuid in gpus or len(gpus) < MOST_GPUS):
+                gpus[its.uuid] = gpu
+        state.due_us = 0
+
+    def _judge(self, state: MemoryState, seen: Seen, scrape: GpuScrape, steps: list[Step], out: list[Finding]) -> None:
+        gpus, ts_us = state.kept.gpus, scrape.ts_us
         by_gpu: dict[str, list[Step]] = {}
         for step in steps:
             by_gpu.setdefault(step.uuid, []).append(step)
+        rows = {part.uuid: row for row, part in reversed(list(enumerate(scrape.gpus)))}
         for uuid, its in by_gpu.items():
-            gpu = gpus.get(uuid)
-            if gpu is None:
-                gpu = GpuMemory()
-            self._take(state, gpu, its, scrape)
+            gpu = gpus.get(uuid) or GpuMemory()
+            owned = {step.field for step in its if _owns(state, step.field, scrape)}
+            reset = take_steps(gpu, its, owned, ts_us, cell(scrape, ENERGY, rows[uuid]), self._limits.trend)
+            if reset:
+                _reset(gpu, ts_us)
             if not gpu.is_empty() and (uuid in gpus or len(gpus) < MOST_GPUS):
                 gpus[uuid] = gpu
-        for row, part in enumerate(scrape.gpus):
-            gpu = gpus.get(part.uuid)
-            if gpu is not None and part.uuid not in seen.rows[:row]:
-                self._refresh(gpu, seen, part.uuid, scrape.ts_us)
-                self._edges(state, gpu, scrape, row, out)
-                if gpu.is_empty():
-                    del gpus[part.uuid]
-        state.due_us = min((self._due(gpu, scrape.ts_us) for gpu in gpus.values()), default=NEVER)
+        for uuid, row in sorted(rows.items(), key=lambda at: at[1]):
+            if uuid in gpus:
+                gpu = gpus[uuid]
+                self._refresh(state, gpu, seen, scrape, row)
+                self._edges(state, gpu, _Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), out)
+        for uuid in [u for u, gpu in gpus.items() if gpu.is_empty() and u not in state.kept.episodes.open]:
+            del gpus[uuid]
+        state.due_us = min((self._due(state, uuid, gpu, ts_us) for uuid, gpu in gpus.items()), default=NEVER)
 
-    def _take(self, state: MemoryState, gpu: GpuMemory, steps: Iterable[Step], scrape: GpuScrape) -> None:
-        ts_us = scrape.ts_us
-        corrected, since_us, reset = 0.0, ts_us, False
-        lost = gpu.uncorrected.last_us if gpu.uncorrected is not None else 0
-        for step in steps:
-            if step.field in LEVELS:
-                reset |= step.field == REMAP_PENDING and step.now == 0.0 and step.field in gpu.levels
-                if step.now == 0.0:
-                    gpu.levels.pop(step.field, None)
-                else:
-                    gpu.levels[step.field] = step.now
-            grown, fell = _growth(step, ts_us)
-            reset |= fell
-            if grown == 0.0 or not _owns(state, step.field, scrape):
-                continue
-            if step.field in CORRECTED:
-                corrected, since_us = max(corrected, grown), min(since_us, step.since_us)
-            elif step.field in UNCORRECTED and not is_old(ts_us, lost):
-                gpu.uncorrected = gpu.uncorrected or Uncorrected()
-                by = gpu.uncorrected.by_field
-                by[step.field] = by.get(step.field, 0.0) + grown
-                gpu.uncorrected.last_us = ts_us
-            elif step.field == "391":
-                day = ts_us // DAY_US
-                gpu.retired = {d: n for d, n in gpu.retired.items() if d > day - 7}
-                gpu.retired[day] = gpu.retired.get(day, 0.0) + grown
-        if corrected > 0.0:
-            gpu.trend = gpu.trend or Trend()
-            grow(gpu.trend, corrected, since_us, ts_us, self._limits.trend)
-        if reset and gpu.uncorrected is not None and gpu.uncorrected.last_us < ts_us:
-            gpu.uncorrected = None
-
-    def _refresh(self, gpu: GpuMemory, seen: Seen, uuid: str, now_us: int) -> None:
+    def _refresh(self, state: MemoryState, gpu: GpuMemory, seen: Seen, scrape: GpuScrape, row: int) -> None:
         """Let go what is over, as far as it can be read now."""
-        if gpu.trend is not None and seen.reads(uuid, CORRECTED):
-            gpu.corrected = level(gpu.trend, now_us, self._limits.trend)
-            if is_over(gpu.trend, now_us, self._limits.trend):
-                gpu.trend = None
+        uuid, now_us = scrape.gpus[row].uuid, scrape.ts_us
+        energy = cell(scrape, ENERGY, row)
+        if gpu.trend is not None:
+            stale = energy is not None and energy == gpu.trend.energy_mj
+            readable = not stale and seen.reads(uuid, CORRECTED)
+            self._rise(state, gpu, uuid, now_us, may_fall=readable)
+            if readable and is_over(gpu.trend, now_us, self._limits.trend):
+                gpu.trend, gpu.corrected = None, "none"
+        if gpu.wear is not None:
+            gpu.wear.forget(now_us // DAY_US)
+            if gpu.wear.is_empty():
+                gpu.wear = None
+        gpu.faults = [start for start in gpu.faults if now_us - start < MONTH_US]
         lost = gpu.uncorrected
-        if lost is not None and now_us - lost.last_us >= self._limits.quiet_us and seen.reads(uuid, UNCORRECTED):
-            gpu.uncorrected = None
+        if lost is None or is_old(now_us, lost.last_us):
+            return
+        if lost.energy_mj is not None and energy is not None and energy < RESET_ENERGY * lost.energy_mj:
+            _reset(gpu, now_us)
+        elif now_us - lost.last_us >= self._limits.quiet_us and (
+            seen.reads(uuid, UNCORRECTED) or (energy is not None and not seen.ever(uuid, UNCORRECTED))
+        ):
+            _end(gpu)
+        elif lost.energy_mj is None:
+            lost.energy_mj = energy
 
-    def _due(self, gpu: GpuMemory, now_us: int) -> int:
+    def _rise(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int, *, may_fall: bool) -> None:
+        now = self._level(state, gpu, uuid, now_us)
+        if may_fall or LEVELS_BY_GRAVITY.index(now) > LEVELS_BY_GRAVITY.index(gpu.corrected):
+            gpu.corrected = now
+
+    def _level(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int) -> Level:
+        days, fleet = self._days(state, uuid, now_us), self._fleet(state)
+        return level(gpu, now_us, days, fleet, self._limits.trend, self._limits.wear)
+
+    def _days(self, state: MemoryState, uuid: str, now_us: int) -> float:
+        """How long the GPU is known, to this process or to the warehouse."""
+        own = (now_us - state.kept.since_us) / DAY_US if state.kept.since_us else 0.0
+        return max(own, float(state.past_days.get(uuid, 0)))
+
+    def _fleet(self, state: MemoryState) -> float:
+        told = state.kept.fleet_per_day
+        return self._limits.trend.fleet_per_day if told is None else told
+
+    def _due(self, state: MemoryState, uuid: str, gpu: GpuMemory, now_us: int) -> int:
         due = NEVER
         if gpu.trend is not None:
             due = due_us(gpu.trend, now_us, self._limits.trend)
-            if gpu.corrected != level(gpu.trend, now_us, self._limits.trend):
+            if gpu.corrected != self._level(state, gpu, uuid, now_us):
                 due = now_us  # Could not be read now: at the next reading.
+        if gpu.trend is not None or gpu.wear is not None or gpu.faults:
+            due = min(due, (now_us // DAY_US + 1) * DAY_US)
         if gpu.uncorrected is not None:
-            due = min(due, gpu.uncorrected.last_us + self._limits.quiet_us)
+            due = 0  # A reset may show in any reading of the energy.
         return due
 
-    def _edges(self, state: MemoryState, gpu: GpuMemory, scrape: GpuScrape, row: int, out: list[Finding]) -> None:
-        wrong = conditions(gpu, scrape.ts_us, self._limits)
-        episodes, uuid = state.kept.episodes, scrape.gpus[row].uuid
+    def _edges(self, state: MemoryState, gpu: GpuMemory, place: "_Place", out: list[Finding]) -> None:
+        uuid, limits = place.part.uuid, self._limits
+        now = _Readings(state, uuid)
+        days, fleet = self._days(state, uuid, place.ts_us), self._fleet(state)
+        wrong = conditions(gpu, now, place.ts_us, days, fleet, limits)
+        episodes = state.kept.episodes
         last = episodes.open.get(uuid)
         if last is not None and (not wrong or (wrong[0].severity == "info" and graver(last.severity, "info"))):
-            edge = episodes.clear(uuid, scrape.ts_us, f"{_name(scrape, row)}: memory is sound again")
+            edge = episodes.clear(uuid, place.ts_us, f"{place.name}: memory is sound again")
             if edge is not None:
                 out.append(edge)
-        if wrong:
-            edge = episodes.report(uuid, self._finding(scrape, row, wrong))
-            if edge is not None:
-                out.append(edge)
+        if not wrong:
+            return
+        finding = self._finding(place, wrong)
+        edge = episodes.report(uuid, finding)
+        stage = "" if gpu.uncorrected is None else told(gpu, gpu.uncorrected, limits.log)
+        if edge is None and stage not in ("", gpu.told) and last is not None and last.severity == finding.severity:
+            # A further stage is worth a word of its own, whatever the number of errors.
+            edge = msgspec.structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
+        if edge is not None:
+            facts = {fact.what: fact for condition in reversed(wrong) for fact in reversed(condition.evidence())}
+            edge = msgspec.structs.replace(edge, evidence=list(reversed(facts.values())))
+            episodes.open[uuid] = edge
+            gpu.told = stage
+            out.append(edge)
 
-    def _finding(self, scrape: GpuScrape, row: int, wrong: list[Condition]) -> Finding:
+    def _finding(self, place: "_Place", wrong: list[Condition]) -> Finding:
         first = wrong[0]
         return Finding(
-            cluster=scrape.cluster,
+            cluster=place.cluster,
             detector=self.name,
             state="opened",
-            subject=gpu_subject(scrape.node, scrape.gpus[row]),
-            episode_us=scrape.ts_us,
-            ts_us=scrape.ts_us,
+            subject=gpu_subject(place.node, place.part),
+            episode_us=place.ts_us,
+            ts_us=place.ts_us,
             severity=first.severity,
             cause=first.cause,
             value=first.value,
             limit=first.limit,
             unit=first.unit,
-            summary=f"{_name(scrape, row)}: {first.words}",
-            evidence=[c.evidence() for c in wrong],
+            summary=f"{place.name}: {first.words}",
             action=first.action,
+            confidence=first.confidence,
         )
 
 
-def _growth(step: Step, ts_us: int) -> tuple[float, bool]:
-    """Errors that a step stands for, and whether the counter began again."""
-    if step.before is None:
-        return 0.0, False
-    _, change = counters.advance(counters.Past(step.before, step.since_us, step.since_us), step.now, ts_us)
-    if change is None or change.delta is None:
-        return 0.0, False
-    if change.reset and step.field in VOLATILE:
-        # It began again at zero, so all that it shows came after.
-        return step.now, True
-    return float(change.delta), False
+class _Place(msgspec.Struct, frozen=True):
+    """Where and when something is told."""
+
+    cluster: str
+    node: str
+    part: Gpu
+    ts_us: int
+
+    @property
+    def name(self) -> str:
+        return f"GPU {self.part.uuid if self.part.index is None else self.part.index} of {self.node}"
+
+
+class _Readings(Mapping[str, float]):
+    """Field -> the last reading of one GPU by any source, looked up when asked for."""
+
+    def __init__(self, state: MemoryState, uuid: str) -> None:
+        self._by_source = [seen.values for seen in state.seen.values()]
+        self._uuid = uuid
+
+    def __getitem__(self, field: str) -> float:
+        for values in self._by_source:
+            by_gpu = values.get(field)
+            if by_gpu is not None and self._uuid in by_gpu:
+                return by_gpu[self._uuid]
+        raise KeyError(field)
+
+    def __iter__(self) -> Iterator[str]:
+        return (field for field in FIELDS if field in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _owns(state: MemoryState, field_id: str, scrape: GpuScrape) -> bool:
@@ -223,6 +313,14 @@ def _owns(state: MemoryState, field_id: str, scrape: GpuScrape) -> bool:
     return owner == scrape.source
 
 
-def _name(scrape: GpuScrape, row: int) -> str:
-    gpu = scrape.gpus[row]
-    return f"GPU {gpu.uuid if gpu.index is None else gpu.index} of {scrape.node}"
+def _reset(gpu: GpuMemory, ts_us: int) -> None:
+    """A reset ends the uncorrected errors that came before it."""
+    if gpu.uncorrected is not None and gpu.uncorrected.last_us < ts_us:
+        gpu.reset_us = ts_us
+        _end(gpu)
+
+
+def _end(gpu: GpuMemory) -> None:
+    if gpu.uncorrected is not None:
+        gpu.faults = [*gpu.faults, gpu.uncorrected.started_us][-MOST_FAULTS:]
+        gpu.uncorrected, gpu.told = None, ""

@@ -59,6 +59,10 @@ class Seen:
         """Does the last scrape hold a reading of one of the fields for that GPU?"""
         return any(uuid in self.values.get(f, ()) and (f, uuid) not in self.gaps for f in fields)
 
+    def ever(self, uuid: str, fields: Sequence[str]) -> bool:
+        """Was any of the fields ever read for that GPU?"""
+        return any(uuid in self.values.get(f, ()) for f in fields)
+
     def _move(self, rows: list[str]) -> None:
         """GPUs that left keep their readings: lifetime counters go on counting while a node reboots."""
         here = set(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CAUSES = {"thermal_throttle", "correctable_ecc_growth", "lossless_drop", "xid_79"}
+CAUSES = {"thermal_throttle", "correctable_ecc_storm", "lossless_drop", "xid_79"}
 
 
 @pytest.mark.e2e
