@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
+from streams.detectors.fabric_link import LinkQualityDetector
+from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_pause import PauseDetector
 from streams.detectors.fabric_pause_limits import PauseLimits
 from streams.detectors.hang import HangDetector
@@ -44,6 +46,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
     Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
     Spec("hang", HangLimits, lambda limits: [HangDetector(limits)]),
+    Spec("link_quality", LinkQualityLimits, lambda limits: [LinkQualityDetector(limits)]),
     Spec("pause", PauseLimits, lambda limits: [PauseDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )

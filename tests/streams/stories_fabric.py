@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.streams.fabric import S, host, ports
+from tests.streams.fabric import S, ports
 from tests.streams.story_form import Item, Story, Stretch
 
 
@@ -18,6 +18,19 @@ def pause(stretches: Sequence[Stretch]) -> list[Item]:
             told = {"pfcwd_storm_detected.3": storms, "pfc_rx_pause_us.3": held, "queue_tx_packets.3": sent}
             cells = {name: [0, None if word == "unreadable" else value] for name, value in told.items()}
             out.append(ports(60 * len(out), cells))
+    return out
+
+
+def link(stretches: Sequence[Stretch]) -> list[Item]:
+    out: list[Item] = []
+    broken = wrong = 0
+    for word, length in stretches:
+        for _ in range(length):
+            broken += 7 * (word == "spoiling")
+            wrong += 2 * (word == "symbols")
+            told = {"port_rx_fcs_error_frames": broken, "ib_symbol_errors": wrong}
+            cells = {name: [0, None if word == "unreadable" else value] for name, value in told.items()}
+            out.append(ports(60 * len(out), cells, up=True))
     return out
 
 
