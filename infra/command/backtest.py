@@ -25,12 +25,13 @@ def run(args: argparse.Namespace) -> int:
     from collectors.contract.errors import UserError
     from infra.backtest import GRAVITY, judge_again, matched
     from infra.backtest_report import lines, progress_to, then
+    from infra.times import moment_us
     from streams.detectors_command import chosen
     from streams.pipeline import Pipeline
     from warehouse import connect
     from warehouse.past.messages import messages
 
-    start_us, end_us = _time("--from", args.start), _time("--to", args.end)
+    start_us, end_us = moment_us("--from", args.start), moment_us("--to", args.end)
     if end_us <= start_us:
         raise UserError(f"--to {args.end} is not after --from {args.start}")
     choices = chosen(args.config, args.detectors)
@@ -50,16 +51,3 @@ def run(args: argparse.Namespace) -> int:
     for line in lines(matches, was, now, args.all):
         print(line)
     return 0
-
-
-def _time(option: str, text: str) -> int:
-    from datetime import UTC, datetime
-
-    from collectors.contract.errors import UserError
-
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as why:
-        raise UserError(f"{option} {text}: {why}; write 2026-11-01 or 2026-11-01T08:00") from why
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return round(moment.timestamp() * 1e6)

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "detectors": ("streams.detectors_command", "the limits of every detector with their sources; check a limits file"),
     "replay": ("streams.replay_command", "run the detectors over recorded messages, without Kafka"),
     "score": ("infra.command.score", "precision, recall and delay of the detectors over simulated faults"),
+    "diagnose": ("infra.command.diagnose", "why a job is slow: the questions in their order, answered with numbers"),
     "backtest": ("infra.command.backtest", "judge the warehouse's past under other limits, beside what was told then"),
     "fleet": ("infra.command.fleet", "serve a simulated fleet over the source protocols"),
     "topics": ("infra.command.topics", "create or check the topics"),

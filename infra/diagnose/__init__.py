@@ -1,0 +1,1 @@
+"""A slow job, question by question."""
