@@ -28,7 +28,7 @@ from streams.detectors.hang_verdicts import (
     by_silence,
     say,
 )
-from streams.detectors.hang_who import NAMED
+from streams.detectors.roll import NAMED
 
 _MOVES = 3
 """Polls in which counts moved, before their standing still says anything by itself: a start looks the same."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from collectors.contract.job import CollectiveWindow, CommMember
 from streams.detectors.hang_limits import HangLimits
-from streams.detectors.hang_who import Roll, Who, in_order
+from streams.detectors.roll import Roll, Who, in_order
 
 GONE = ("dead", "silent")
 """States of a member that RAS does not reach: given up after a minute, or not answering this time."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from collectors.contract.job import CollectiveWindow
 from collectors.contract.ranks import unpack_ranks
 from streams.detectors.hang_limits import HangLimits
-from streams.detectors.hang_who import Roll, Who, in_order
+from streams.detectors.roll import Roll, Who, in_order
 
 _P2P = ("Send", "Recv")
 _NONE = -1

@@ -10,7 +10,7 @@ from collectors.contract.job import StepReport
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.hang_ras import Ras
 from streams.detectors.hang_recorder import Recorder
-from streams.detectors.hang_who import Roll
+from streams.detectors.roll import Roll
 from streams.detectors.silence_rhythm import Rhythm
 from streams.detectors.straggler_statistic import median
 from streams.episodes import Episodes

@@ -7,7 +7,7 @@ from msgspec import structs
 from streams.contract import Candidate, Confidence, Evidence, Finding, Severity, Subject
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.hang_state import HangState
-from streams.detectors.hang_who import NAMED, Who, in_order, listed
+from streams.detectors.roll import NAMED, Who, in_order, listed
 
 NAME = "hang"
 GRADE = {

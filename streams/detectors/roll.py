@@ -1,6 +1,6 @@
 """Which rank of the job, on which node and GPU, a process is: RAS and NCCL know communicators, not jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,6 +44,8 @@ class Roll:
     """(Node, process id) -> rank."""
     nodes: dict[int, str] = field(default_factory=dict)
     """Rank -> the node that last reported it."""
+    gpus: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(Node, process id) -> index of its GPU on the node."""
     _spots: dict[tuple[str, int], int] = field(default_factory=dict)
     """(Node, index of the GPU on it) -> rank."""
 
@@ -58,6 +60,17 @@ class Roll:
             self.nodes[event.rank] = event.node
             if event.pid is not None and len(self.pids) < _MOST_PIDS:
                 self.pids[(event.node, event.pid)] = event.rank
+
+    def learn_members(self, comm_size: int | None, members: Sequence[CommMember]) -> None:
+        """Which GPU a process holds; in a communicator as large as the job also which rank it is."""
+        whole = comm_size is not None and comm_size > 1 and comm_size == self.world()
+        for member in members:
+            if member.host is None or member.pid is None or len(self.gpus) >= _MOST_PIDS:
+                continue
+            if member.nvml is not None:
+                self.gpus[(member.host, member.pid)] = member.nvml
+            if whole:
+                self.pids.setdefault((member.host, member.pid), member.rank)
 
     def world(self) -> int | None:
         """Ranks of the job; None: not known."""
@@ -79,7 +92,10 @@ class Roll:
 
     def of_process(self, node: str | None, pid: int | None, gpu_index: int | None, label: str) -> Who:
         """A process by where it runs. `label` names it where its rank is not known."""
-        rank = self.pids.get((node, pid)) if node is not None and pid is not None else None
+        rank = None
+        if node is not None and pid is not None:
+            rank = self.pids.get((node, pid))
+            gpu_index = gpu_index if gpu_index is not None else self.gpus.get((node, pid))
         if rank is None and node is not None and gpu_index is not None:
             rank = self._spots.get((node, gpu_index))
         if rank is None:
