@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import structs
 
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.kernel import KernelEvent
@@ -15,9 +14,9 @@ from streams import catalog
 from streams.catalog import BINS
 from streams.contract import Finding
 from streams.detector import Tick
-from streams.detectors.xid_findings import DETECTOR, found, subject_of
+from streams.detectors.xid_findings import DETECTOR, edge_of, subject_of
 from streams.detectors.xid_limits import XidLimits
-from streams.detectors.xid_rules import ENDS, Verdict, judge, takes_back
+from streams.detectors.xid_rules import ENDS, RECOVERY_CODE, Verdict, judge, takes_back
 from streams.detectors.xid_state import MOST, Group, Kept, XidState
 from streams.detectors.xid_workflow import weigh
 from streams.episodes import graver
@@ -122,7 +121,7 @@ class XidDetector:
             name = self._episode(state, part, verdict, event.ts_us)
             folded = self._fold(state, name, verdict, event)
             if folded is not None:
-                edge = _edge(state, name, found(state, folded, event))
+                edge = edge_of(state, name, folded, event)
                 if edge is not None:
                     out.append(edge)
 
@@ -130,8 +129,10 @@ class XidDetector:
         past = state.kept.pasts.get(part)
         if past is not None and event.code is not None and event.ts_us <= past.ended.get(event.code, 0):
             return None
-        row = None if state.scrape is None else row_of(state.scrape, subject_of(state, event))
-        wanted = None if state.scrape is None or row is None else cell(state.scrape, RECOVERY, row)
+        wanted = None
+        if event.code == RECOVERY_CODE and state.scrape is not None:
+            row = row_of(state.scrape, subject_of(state, event))
+            wanted = None if row is None else cell(state.scrape, RECOVERY, row)
         verdict = judge(event, catalog.major(state.kept.driver), wanted)
         if verdict is None or (verdict.kind is None and not verdict.link_down and not verdict.by_product):
             return verdict
@@ -181,9 +182,10 @@ class XidDetector:
         if group is None:
             if len(groups) >= MOST:
                 return None
-            group = groups[name] = Group(verdict, verdict.severity, verdict.bin, False, event.ts_us)
-        if event.ts_us > group.last_us + self._limits.group_us:
+            group = groups[name] = Group(verdict, verdict.severity, verdict.bin, False, event.ts_us, event.ts_us)
+        if event.ts_us > group.seen_us + self._limits.group_us:
             group.count += 1
+        group.seen_us = max(group.seen_us, event.ts_us)
         again = verdict.cause == group.verdict.cause and verdict.times > group.verdict.times
         if verdict.rank > group.verdict.rank or again:
             group.verdict = verdict
@@ -194,12 +196,16 @@ class XidDetector:
             group.told = True
         elif not group.told:
             group.asked = group.verdict.bin
-        group.last_us = max(group.last_us, event.ts_us)
         code = f"{_KINDS.get(event.kind, event.kind)}{'' if event.code is None else f' {event.code}'}"
         if code in group.codes or len(group.codes) < MOST_CODES:
             group.codes[code] = group.codes.get(code, 0) + 1
-        row = None if state.scrape is None else row_of(state.scrape, subject_of(state, event))
-        if state.scrape is not None and row is not None and state.scrape.ts_us <= event.ts_us:
+        if verdict.rank == 0 and group.verdict.rank > 0:
+            return group
+        # Of a late line the reading from just after it: a reset from before it must not pass for its cure.
+        newest = event.ts_us > group.last_us or group.energy_mj is None
+        group.last_us = max(group.last_us, event.ts_us)
+        row = row_of(state.scrape, subject_of(state, event)) if newest and state.scrape is not None else None
+        if state.scrape is not None and row is not None:
             group.energy_mj = cell(state.scrape, ENERGY, row)
         return group
 
@@ -213,23 +219,6 @@ class XidDetector:
 def _groups(state: XidState, part: str) -> list[Group]:
     names = (part, part + PROGRAM, part + RECORD)
     return [state.kept.groups[name] for name in names if name in state.kept.groups]
-
-
-def _edge(state: XidState, name: str, finding: Finding) -> Finding | None:
-    """The edge to send. Another thing to do is news as well; it only ever asks for more, so it is rare.
-
-    The edges of an episode are in the order of their times, also where a line came late.
-    """
-    episodes = state.kept.episodes
-    last = episodes.open.get(name)
-    if last is not None and finding.ts_us <= last.ts_us:
-        ts_us = last.ts_us + (1 if last.state == "updated" else 0)
-        finding = structs.replace(finding, ts_us=ts_us)
-    edge = episodes.report(name, finding, most=MOST)
-    if edge is None and last is not None and finding.action != last.action:
-        edge = structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
-        episodes.open[name] = edge
-    return edge
 
 
 def _part(state: XidState, event: KernelEvent) -> str:

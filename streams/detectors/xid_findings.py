@@ -1,9 +1,11 @@
 """Findings about driver errors."""
 
+from msgspec import structs
+
 from collectors.contract.kernel import KernelEvent
 from streams.catalog import ACTIONS, VERSION
 from streams.contract import Evidence, Finding, Subject
-from streams.detectors.xid_state import Group, XidState
+from streams.detectors.xid_state import MOST, Group, XidState
 from streams.gpus import gpu_subject
 
 DETECTOR = "xid"
@@ -25,9 +27,38 @@ def found(state: XidState, group: Group, event: KernelEvent) -> Finding:
         unit="events",
         summary=f"{_place(subject)}: {group.verdict.words}",
         evidence=_evidence(group, event, state.kept.driver),
-        action="; ".join(filter(None, (ACTIONS[group.asked], group.verdict.then))),
+        action=action_of(group),
         confidence=group.verdict.confidence,
     )
+
+
+def edge_of(state: XidState, name: str, group: Group, event: KernelEvent) -> Finding | None:
+    """The edge to send. Another thing to do is news as well; it only ever asks for more, so it is rare.
+
+    The edges of an episode are in the order of their times, also where a line came late.
+    """
+    episodes = state.kept.episodes
+    last = episodes.open.get(name)
+    if last is None:
+        return episodes.report(name, found(state, group, event), most=MOST)
+    action = action_of(group)
+    known = (last.severity, last.cause, last.action) == (group.severity, group.verdict.cause, action)
+    if known and last.value is not None and group.count <= last.value:
+        return None  # a line of a storm: the same again, before anything is built of it
+    finding = found(state, group, event)
+    if finding.ts_us <= last.ts_us:
+        finding = structs.replace(finding, ts_us=last.ts_us + (1 if last.state == "updated" else 0))
+    edge = episodes.report(name, finding, most=MOST)
+    if edge is None and action != last.action:
+        edge = structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
+        episodes.open[name] = edge
+    return edge
+
+
+def action_of(group: Group) -> str:
+    """What the bin asks for, and what the workflow adds."""
+    then = group.verdict.then
+    return f"{ACTIONS[group.asked]}; {then}" if then else ACTIONS[group.asked]
 
 
 def subject_of(state: XidState, event: KernelEvent) -> Subject:

@@ -27,6 +27,9 @@ class Group(Struct):
     """What to do: the driver's own word, else the cause's bin."""
     told: bool
     last_us: int
+    """The last line that was no mere effect."""
+    seen_us: int
+    """The last line."""
     count: int = 1
     """Events: lines within `group_us` of each other are one."""
     codes: dict[str, int] = field(default_factory=dict)
@@ -87,8 +90,10 @@ class XidState:
 
     def past(self, part: str) -> Past:
         """The past of a part."""
-        past = past_of(self.kept.pasts, part)
-        self._meet_owners()
+        past = self.kept.pasts.get(part)
+        if past is None:
+            past = past_of(self.kept.pasts, part)
+            self._meet_owners()
         return past
 
     def _meet_owners(self) -> None:
