@@ -36,4 +36,13 @@ def link(stretches: Sequence[Stretch]) -> list[Item]:
 
 FABRIC_STORIES = (
     Story(detector="pause", words=("calm", "stormed", "stuck", "pressed", "unreadable"), tell=pause, least=12, most=20),
+    Story(
+        detector="link_quality",
+        words=("calm", "spoiling", "symbols", "unreadable"),
+        tell=link,
+        least=12,
+        most=40,
+        back=60,
+        examples=15,
+    ),
 )
