@@ -27,8 +27,6 @@ AT_ONCE = frozenset(("nvlink_failed", "aer_uncorrected"))
 """One is enough."""
 MOST_OF_A_BUCKET = 0.51
 """That one scrape fills: two full ones are needed."""
-BRIM = 1.5
-"""More does not stay in memory, so that a storm is forgotten as soon as a trickle."""
 
 
 @dataclass(slots=True)
@@ -101,10 +99,10 @@ def pour(
 ) -> None:
     """Put the errors of a scrape into the bucket, after what leaked since the one before."""
     per_s, full = allowance(sort, per_minute, limits)
-    part.leak(sort, per_s * over_us / 1e6 / full)
+    excess = (growth.count - per_s * over_us / 1e6) / full
+    is_sure = sort in AT_ONCE and growth.count > 0.0
+    part.fill(sort, 1.0 if is_sure else min(excess, MOST_OF_A_BUCKET))
     if growth.count > 0.0:
-        most = 1.0 if sort in AT_ONCE else MOST_OF_A_BUCKET
-        part.levels[sort] = min(part.levels.get(sort, 0.0) + min(growth.count / full, most), BRIM)
         part.recent.append((ts_us, sort, growth.count, over_us))
         for link, count in growth.links.items():
             part.links[link] = part.links.get(link, 0.0) + count

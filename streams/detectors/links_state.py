@@ -13,6 +13,8 @@ MOST = 512
 MOST_PASTS = 16384
 """Counters of one source: 8 GPUs and 4 switches with 64 links each stay below it."""
 RECENT = 8
+BRIM = 1.5
+"""A bucket holds no more, so that a storm is forgotten as soon as a trickle."""
 
 Owner = str
 """A GPU's UUID, or `node/switch`."""
@@ -39,11 +41,11 @@ class Part:
         """Are there too many errors, for too long?"""
         return any(level >= 1.0 for level in self.levels.values())
 
-    def leak(self, sort: str, share: float) -> None:
-        """Time has passed."""
-        left = self.levels.get(sort, 0.0) - share
-        if left > 0.0:
-            self.levels[sort] = left
+    def fill(self, sort: str, share: float) -> None:
+        """Errors beyond those allowed; below 0: fewer than allowed."""
+        level = self.levels.get(sort, 0.0) + share
+        if level > 0.0:
+            self.levels[sort] = min(level, BRIM)
         else:
             self.levels.pop(sort, None)
 
