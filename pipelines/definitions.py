@@ -4,10 +4,11 @@ import dagster as dg
 
 from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS, daily_report
 from pipelines.checks import CHECKS
+from pipelines.pasts import memory_pasts
 from pipelines.schedules import JOBS, SCHEDULES
 
 defs = dg.Definitions(
-    assets=[*HOURLY_ASSETS, *DAILY_ASSETS, daily_report],
+    assets=[*HOURLY_ASSETS, *DAILY_ASSETS, daily_report, memory_pasts],
     asset_checks=CHECKS,
     jobs=JOBS,
     schedules=SCHEDULES,

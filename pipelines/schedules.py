@@ -7,6 +7,7 @@ import dagster as dg
 
 from pipelines.assets import DAILY_ASSETS, HOURLY_ASSETS, daily_report
 from pipelines.partitions import day_key, hour_key, one_run
+from pipelines.pasts import memory_pasts
 
 RECENT = timedelta(hours=48)
 """Lost work is known only after a restart, late samples arrive from spools: this much is rebuilt every day."""
@@ -79,5 +80,14 @@ def report_schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunReq
     yield dg.RunRequest(run_key=f"reports-{now:%Y%m%d}", tags=recent_days(now))
 
 
-SCHEDULES = [hourly_schedule, recent_schedule, daily_schedule, report_schedule]
+pasts_schedule = dg.ScheduleDefinition(
+    name="pasts_schedule",
+    target=dg.AssetSelection.assets(memory_pasts),
+    cron_schedule="10 0 * * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="What the detectors must know of the days before, ten past midnight UTC.",
+)
+
+SCHEDULES = [hourly_schedule, recent_schedule, daily_schedule, report_schedule, pasts_schedule]
 JOBS = [hourly_job, daily_job, report_job]

@@ -28,12 +28,12 @@ from collectors.contract.topics import (
     NODE_STATES,
 )
 from streams.client import Clients, read_range
-from streams.contract import ORDERS
+from streams.contract import NODE_PASTS, ORDERS
 from streams.world import World
 
 log = logging.getLogger("lockstep.stream")
 
-WHOLE: tuple[Topic[Any], ...] = (JOB_PLACEMENTS, FABRIC_LINKS, NODE_STATES, ORDERS)
+WHOLE: tuple[Topic[Any], ...] = (JOB_PLACEMENTS, FABRIC_LINKS, NODE_STATES, ORDERS, NODE_PASTS)
 RECENT: dict[str, int] = {JOB_EVENTS.name: 48 * 3_600_000, COLLECTOR_BEATS.name: 120_000}
 """Read from so many milliseconds ago."""
 SAMPLED_MS = 30_000
