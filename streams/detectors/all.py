@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
+from streams.detectors.fabric_flap import LinkFlapDetector
+from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.detectors.fabric_link import LinkQualityDetector
 from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_pause import PauseDetector
 from streams.detectors.fabric_pause_limits import PauseLimits
+from streams.detectors.comm import CommDetector
+from streams.detectors.comm_limits import CommLimits
 from streams.detectors.hang import HangDetector
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.links import LinkDetector
 from streams.detectors.links_limits import LinkLimits
 from streams.detectors.lossless import LosslessDropDetector
 from streams.detectors.lossless_limits import LosslessLimits
+from streams.detectors.lost import LostDetector
+from streams.detectors.lost_limits import LostLimits
 from streams.detectors.memory import MemoryDetector
 from streams.detectors.memory_conditions import MemoryLimits
 from streams.detectors.shadow import Shadowed
@@ -41,12 +47,15 @@ class Spec:
 SPECS: tuple[Spec, ...] = (
     Spec("memory", MemoryLimits, lambda limits: [MemoryDetector(limits)]),
     Spec("xid", XidLimits, lambda limits: [XidDetector(limits)]),
+    Spec("gpu_lost", LostLimits, lambda limits: [LostDetector(limits)]),
     Spec("throttle", ThrottleLimits, lambda limits: [ThrottleDetector(limits)]),
     Spec("gpu_link", LinkLimits, lambda limits: [LinkDetector(limits)]),
     Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
     Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
+    Spec("comm", CommLimits, lambda limits: [CommDetector(limits)]),
     Spec("hang", HangLimits, lambda limits: [HangDetector(limits)]),
     Spec("link_quality", LinkQualityLimits, lambda limits: [LinkQualityDetector(limits)]),
+    Spec("link_flap", LinkFlapLimits, lambda limits: [LinkFlapDetector(limits)]),
     Spec("pause", PauseLimits, lambda limits: [PauseDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )

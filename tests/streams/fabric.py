@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collectors.contract.fabric import CounterForm, Port, PortScrape
+from collectors.contract.kernel import KernelEvent, KernelKind
+from collectors.contract.message import Message
 from streams.contract import Finding
 from streams.detector import Detector, Tick
 
@@ -31,11 +33,16 @@ def host(at_s: float, columns: Mapping[str, Cells | int | float | None], **more:
     return ports(at_s, columns, **{"device": "n1", "node": "n1", "kind": "nic", **more})
 
 
+def line(at_s: float, kind: KernelKind, device: str = "eth0") -> KernelEvent:
+    """A line of the kernel's log of node `n1`."""
+    return KernelEvent(node="n1", ts_us=round(at_s * S), kind=kind, device=device)
+
+
 def saturating(bits: int, *names: str) -> dict[str, CounterForm]:
     return {name: CounterForm(kind="saturating_counter", bits=bits) for name in names}
 
 
-def run(detector: Detector[Any], *items: PortScrape | Tick) -> list[Finding]:
+def run(detector: Detector[Any], *items: Message | Tick) -> list[Finding]:
     return detector.step(detector.fresh(), items)[1]
 
 

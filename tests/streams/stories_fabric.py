@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 
-from tests.streams.fabric import S, ports
+from msgspec import structs
+
+from collectors.contract.gpu import GpuScrape
+from tests.streams.fabric import S, line, ports
+from tests.streams.scrapes import gpus
 from tests.streams.story_form import Item, Story, Stretch
 
 
@@ -34,6 +38,40 @@ def link(stretches: Sequence[Stretch]) -> list[Item]:
     return out
 
 
+def flaps(stretches: Sequence[Stretch]) -> list[Item]:
+    """A switch port, every two minutes."""
+    out: list[Item] = []
+    downs = 0
+    for word, length in stretches:
+        for tick in range(length):
+            downs += word == "flapping" or (word == "down" and tick == 0)
+            up = [True, None if word == "unreadable" else word != "down"]
+            scrape = ports(120 * len(out), {"port_link_down_events": [0, None if word == "unreadable" else downs]})
+            told = [structs.replace(port, oper_up=is_up) for port, is_up in zip(scrape.ports, up, strict=True)]
+            out.append(structs.replace(scrape, ports=told))
+    return out
+
+
+def flaps_in_the_log(stretches: Sequence[Stretch]) -> list[Item]:
+    """A NIC that nobody scrapes, on a node whose GPUs are scraped every two minutes."""
+    out: list[Item] = []
+    scrapes, down = 0, False
+    for word, length in stretches:
+        for tick in range(length):
+            at_s = 120 * scrapes
+            scrapes += 1
+            out.append(GpuScrape(node="n1", ts_us=at_s * S, gpus=gpus(1), columns={"100": [1900.0]}))
+            if down and word != "down":
+                out.append(line(at_s + 1, "link_up"))
+                down = False
+            if word == "flapping":
+                out += [line(at_s + 2, "link_down"), line(at_s + 6, "link_up")]
+            elif word == "down" and tick == 0 and not down:
+                out.append(line(at_s + 2, "link_down"))
+                down = True
+    return out
+
+
 FABRIC_STORIES = (
     Story(detector="pause", words=("calm", "stormed", "stuck", "pressed", "unreadable"), tell=pause, least=12, most=20),
     Story(
@@ -43,6 +81,24 @@ FABRIC_STORIES = (
         least=12,
         most=40,
         back=60,
+        examples=15,
+    ),
+    Story(
+        detector="link_flap",
+        words=("calm", "flapping", "down", "unreadable"),
+        tell=flaps,
+        least=12,
+        most=40,
+        back=60,
+        examples=15,
+    ),
+    Story(
+        detector="link_flap",
+        words=("calm", "flapping", "down"),
+        tell=flaps_in_the_log,
+        least=12,
+        most=40,
+        back=120,
         examples=15,
     ),
 )
