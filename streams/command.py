@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="also say what Faust and the Kafka clients do")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_stream(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C. Status 75 when a worker ended because its recovery made no progress."""
     if args.workers > 1:
         from streams.workers import run_workers

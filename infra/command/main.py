@@ -14,7 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "run everything on this machine: fleet, Kafka, collectors, jobs, page, scoreboard",
     ),
     "collect": ("collectors.command", "read a source into Kafka, or once to standard output"),
-    "stream": ("streams.command", "run the streaming jobs: detectors, incidents, node health, alerts"),
+    "stream": ("infra.command.stream", "run the streaming jobs: detectors, incidents, node health, alerts"),
     "load": ("warehouse.load_command", "load Kafka into the warehouse, exactly once"),
     "sql": ("warehouse.sql_command", "query the warehouse, one statement or a prompt"),
     "report": ("pipelines.report_command", "write the daily report as one HTML file"),

@@ -18,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C; the past is told beside it."""
     if args.no_past:
-        return command.run(args)
+        return command.run_stream(args)
     from infra.pasts import Teller
 
     teller = Teller()
     try:
-        return command.run(args)
+        return command.run_stream(args)
     finally:
         teller.end()
