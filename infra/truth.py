@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from infra.fleet.fault import KINDS, Fault
-from infra.fleet.job import Member, members
+from infra.fleet.job import Member, communicator, members
 from infra.fleet.layout import GpuSlot, Layout
 from infra.fleet.scenario import JobPlan, Scenario
 from streams.contract import Incident
 
-KILLS = frozenset({"gpu_lost", "ecc_uncorrectable", "job_hang", "node_silent"})
+KILLS = frozenset(
+    {"gpu_lost", "ecc_uncorrectable", "job_hang", "node_silent", "rank_hang", "process_dead", "leaf_down"}
+)
 """Kinds that stop a whole job, or its reports: every rank of it is held up."""
 
 
@@ -56,11 +58,23 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
             for slot in layout.gpu_slots[node]:
                 own |= _gpu(slot, scenario)
         held |= _jobs_on(nodes, scenario)
+    elif kind == "switch":
+        own |= {f"device:{target}"} | {f"collector:gnmi@{target}"}
+        nodes = tuple(dict.fromkeys(cable.gpu.node for cable in layout.cables[target]))
+        for cable in layout.cables[target]:
+            held |= _gpu(cable.gpu, scenario) | {f"port:{cable.name}", f"port:{cable.gpu.node}/rail{cable.gpu.index}"}
+        held |= {f"port:{name}" for trunk in layout.trunks[target] for name in (trunk.name, trunk.far_name)}
+        held |= {f"node:{node}" for node in nodes} | _jobs_on(nodes, scenario)
     elif kind == "port":
         cable = layout.cable_by_name[target]
         own |= {f"port:{target}", f"port:{cable.gpu.node}/rail{cable.gpu.index}"}
         held |= _gpu(cable.gpu, scenario) | {f"node:{cable.gpu.node}", f"device:{cable.device}"}
         held |= _jobs_on((cable.gpu.node,), scenario)
+        if fault.kind == "pause_storm":
+            held |= {f"port:{name}" for t in layout.trunks[cable.device] for name in (t.name, t.far_name)}
+        if fault.kind == "slow_link":
+            own |= {f"node:{cable.gpu.node}"} | _gpu(cable.gpu, scenario) | _jobs_on((cable.gpu.node,), scenario)
+            own |= _groups_of(cable.gpu, scenario)
     else:
         name, _, stage = target.partition("/stage-")
         plan = scenario.plan(name)
@@ -88,6 +102,16 @@ def _gpu(slot: GpuSlot, scenario: Scenario) -> set[str]:
         if slot.node in plan.nodes:
             names |= {f"rank:{plan.name}/{m.rank}" for m in _members(plan, scenario) if m.slot.name == slot.name}
     return names
+
+
+def _groups_of(slot: GpuSlot, scenario: Scenario) -> set[str]:
+    """Communicators of the first attempt that a GPU's rank is in: a slow link cannot be told from its group."""
+    out: set[str] = set()
+    for plan in scenario.jobs:
+        for member in _members(plan, scenario) if slot.node in plan.nodes else ():
+            if member.slot.name == slot.name:
+                out.add(f"comm:{plan.name}/{communicator(plan.name, 0, member)}")
+    return out
 
 
 def jobs_of(fault: Fault, scenario: Scenario) -> tuple[str, ...]:

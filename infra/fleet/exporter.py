@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from infra.fleet.gpu import BANKS, FB_MIB, FB_RESERVED_MIB, LIMIT_W, MEM_MHZ, SLOWDOWN_C, Gpu
+from collectors.contract.gpu import Entities
+from infra.fleet.gpu import (
+    BANKS,
+    FB_MIB,
+    FB_RESERVED_MIB,
+    LIMIT_W,
+    MEM_MHZ,
+    NVLINKS,
+    PCIE_GEN,
+    PCIE_IDLE_GEN,
+    PCIE_LANES,
+    SLOWDOWN_C,
+    Gpu,
+)
 from infra.fleet.layout import GpuSlot
 
 DRIVER_VERSION = "570.124.06"
@@ -73,6 +86,12 @@ def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
         "251": [FB_MIB - FB_RESERVED_MIB - u for u in used],
         "252": used,
         "253": [float(FB_RESERVED_MIB)] * len(gpus),
+        "202": [float(g.pcie_replays) for g in gpus],
+        "235": [float(PCIE_GEN)] * len(gpus),
+        "236": [float(PCIE_LANES)] * len(gpus),
+        "237": [float(PCIE_GEN if b else PCIE_IDLE_GEN) for b in busy],
+        "238": [float(g.lanes) for g in gpus],
+        "409": [float(g.nvlink_crc) for g in gpus],
         "310": [float(g.sbe) for g in gpus],
         "311": [float(g.dbe) for g in gpus],
         "312": [float(g.sbe_before + g.sbe) for g in gpus],
@@ -89,6 +108,16 @@ def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
         "1010": [float(int(PCIE_BYTES_S * (0.12 * g.compute + g.transfer))) for g in gpus],
     }
     return {field.id: made.get(field.id, zero) for field in fields()}
+
+
+def nvlinks(slots: Sequence[GpuSlot], gpus: Sequence[Gpu]) -> Entities:
+    """The state of every NVLink (field 1508): 1 carries traffic, 0 does not. The last links of a GPU fail first."""
+    return Entities(
+        kind="nvlink",
+        ids=[str(link) for _ in gpus for link in range(NVLINKS)],
+        parents=[slot.uuid for slot in slots for _ in range(NVLINKS)],
+        columns={"1508": [float(link < NVLINKS - gpu.links_down) for gpu in gpus for link in range(NVLINKS)]},
+    )
 
 
 class Page:

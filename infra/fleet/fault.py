@@ -2,32 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
-TargetKind = Literal["gpu", "node", "port", "job", "stage", "rack"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultKind:
-    """One kind of fault: where it strikes, what `size` means, and which cause words are right for it."""
-
-    target: TargetKind
-    size: float
-    """Default size."""
-    low: float
-    high: float
-    meaning: str
-    """Of the size, with its unit."""
-    expect: tuple[str, ...]
-    detector: str
-    """The detector that is answerable for it in the scoreboard."""
-    page: bool = True
-    per_second: bool = False
-    """`size` is a rate of single events."""
-    bound: Literal["scrapes", "steps"] | None = None
-    """What the delay of its page is counted in, besides seconds. Throttling takes three windows to be one (heat,
-    and a rule of three), whatever the interval: it is counted in neither."""
-
+from infra.fleet.fault_jobs import JOB_KINDS
+from infra.fleet.fault_kind import FaultKind
+from infra.fleet.fault_links import LINK_KINDS
 
 # The default words are those of the detectors; a scenario may name others.
 KINDS: dict[str, FaultKind] = {
@@ -159,6 +137,17 @@ KINDS: dict[str, FaultKind] = {
 }
 
 
+XID_WORDS: dict[int, tuple[str, ...]] = {
+    48: ("uncorrectable_ecc",),
+    64: ("row_remap_failure",),
+    94: ("uncorrectable_ecc",),
+    95: ("uncontained_ecc",),
+    140: ("uncorrectable_ecc",),
+}
+"""XID code -> what else it may rightly be called."""
+KINDS |= LINK_KINDS | JOB_KINDS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One fault of a scenario, with its truth. Seconds count from the scenario's start."""
@@ -170,6 +159,10 @@ class Fault:
     size: float
     code: int | None = None
     """XID code, for kind `xid`."""
+    every_s: float = math.inf
+    """It comes back after this, ..."""
+    for_s: float = math.inf
+    """... for this long each time."""
     expect: tuple[str, ...] = ()
     """Cause words, one of which must be named."""
     page: bool = True
@@ -186,4 +179,6 @@ class Fault:
 
     def active(self, at_s: float) -> bool:
         """Whether it is at work at that second of the scenario."""
-        return self.from_s <= at_s < self.to_s
+        if not self.from_s <= at_s < self.to_s:
+            return False
+        return self.every_s == math.inf or (at_s - self.from_s) % self.every_s < self.for_s

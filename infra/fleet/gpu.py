@@ -20,6 +20,9 @@ FB_MIB = 81559
 FB_RESERVED_MIB = 551
 BANKS = 2560
 CLOCK_STEP_MHZ = 15.0
+PCIE_GEN, PCIE_IDLE_GEN, PCIE_LANES = 5, 1, 16
+"""An idle GPU lets its PCIe link fall to the first generation to save power."""
+NVLINKS = 18
 
 # Bits of field 112 (NVML clocks event reasons).
 GPU_IDLE = 0x1
@@ -54,6 +57,14 @@ class Stress:
     brake: float = 0.0
     lock: float = 0.0
     sbe_per_s: float = 0.0
+    replays_per_s: float = 0.0
+    """Over PCIe."""
+    crc_per_s: float = 0.0
+    """On NVLink."""
+    lanes: int = PCIE_LANES
+    """PCIe lanes in use."""
+    links_down: int = 0
+    """NVLinks."""
 
 
 CALM = Stress()
@@ -90,6 +101,9 @@ class Gpu:
         self.xid = 0
         self.recovery = 0
         self.pcie_replays = 0
+        self.nvlink_crc = 0
+        self.lanes = PCIE_LANES
+        self.links_down = 0
 
     def tick(self, dt_s: float, load: Load, stress: Stress) -> None:
         """Move on by `dt_s` under that load and stress."""
@@ -112,6 +126,11 @@ class Gpu:
         self.energy_mj += power * dt_s * 1e3
         # Background: one corrected error an hour on GPUs that have a past.
         rate = stress.sbe_per_s + (self._noise / 3600.0 if self.sbe_before > 0 else 0.0)
+        self.lanes, self.links_down = stress.lanes, stress.links_down
+        if stress.replays_per_s > 0.0:
+            self.pcie_replays += poisson(self._rng, stress.replays_per_s * dt_s)
+        if stress.crc_per_s > 0.0:
+            self.nvlink_crc += poisson(self._rng, stress.crc_per_s * dt_s)
         if rate > 0.0:
             self.sbe += poisson(self._rng, rate * dt_s)
 

@@ -40,12 +40,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class RankStress:
-    """What slows one rank now: clock share of its GPU, its stage, its host (shares), drops behind its NIC."""
+    """What slows one rank now: clock share of its GPU, its stage, its host (shares), drops behind its NIC, the wait
+    for data (share of the step), transfers (times as long)."""
 
     clock: float = 1.0
     stage: float = 0.0
     host: float = 0.0
     drops_per_s: float = 0.0
+    data: float = 0.0
+    transfers: float = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,8 +134,8 @@ class Job:
             own = compute * slow * together * loads[member.dp] * further / now.clock * jitter
             lost = min(3.0, now.drops_per_s * GO_BACK_N_S) * base
             step.compute_s.append(own)
-            step.transfer_s.append(transfer * math.exp(rng.gauss(0.0, 0.02 * noise)) + lost)
-            step.data_s.append(data * math.exp(rng.gauss(0.0, 0.1 * noise)) + 0.3 * now.host * base)
+            step.transfer_s.append(transfer * now.transfers * math.exp(rng.gauss(0.0, 0.02 * noise)) + lost)
+            step.data_s.append(data * math.exp(rng.gauss(0.0, 0.1 * noise)) + now.data * base)
             step.cpu_s.append(0.11 * compute * (1.0 + 3.0 * now.host) * jitter)
             # Attention grows with the square of the lengths: about a third of the load's spread shows in it.
             load = max(0.05, 1.0 + 3.0 * (loads[member.dp] - 1.0))
@@ -190,15 +193,19 @@ class Job:
         nodes: dict[tuple[int, int], set[str]] = defaultdict(set)
         for member in self.members:
             nodes[member.pp, member.tp].add(member.slot.node)
-        return {(pp, tp): (self._hash(pp, tp), len(held)) for (pp, tp), held in nodes.items()}
+        first = {(m.pp, m.tp): m for m in reversed(self.members)}
+        name, attempt = self.plan.name, self.attempt
+        return {place: (communicator(name, attempt, first[place]), len(held)) for place, held in nodes.items()}
 
     def communicator(self, member: Member) -> str:
-        """Hash of the member's data-parallel group: 16 hex digits, one per group and attempt."""
+        """Hash of the member's data-parallel group."""
         return self.groups[member.pp, member.tp][0]
 
-    def _hash(self, pp: int, tp: int) -> str:
-        name = f"{self.plan.name}/{self.attempt}/{pp}/{tp}"
-        return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
+
+def communicator(job: str, attempt: int, member: Member) -> str:
+    """Hash of a rank's data-parallel group: 16 hex digits, one per group and attempt."""
+    name = f"{job}/{attempt}/{member.pp}/{member.tp}"
+    return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
 
 def pid(job: str, attempt: int, rank: int) -> int:

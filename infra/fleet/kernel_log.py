@@ -49,6 +49,12 @@ def xid(slot: GpuSlot, code: int, pid: int | None, text: str | None = None) -> l
     return [f"NVRM: Xid (PCI:{slot.pci}): {code}, {who}, {text}" for text in texts]
 
 
+def link(slot: GpuSlot, *, down: bool) -> str:
+    """What the driver of the NIC beside a GPU prints when its link goes down or comes up."""
+    word = "Link down" if down else "Link up"
+    return f"mlx5_core 0000:{int(slot.pci.split(':')[1], 16) + 1:02x}:00.0 rdma{slot.index}: {word}"
+
+
 def lost(slot: GpuSlot) -> list[str]:
     """A GPU that fell off the bus: XID 79, what the driver says of it, and the recovery it asks for."""
     return [

@@ -49,6 +49,28 @@ class Cable:
         return f"{self.device}/{self.port}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trunk:
+    """One end of a cable between a leaf and a spine."""
+
+    device: str
+    port: str
+    far_device: str
+    far_port: str
+    up: bool
+    """Seen from the leaf."""
+
+    @property
+    def name(self) -> str:
+        """`device/port`."""
+        return f"{self.device}/{self.port}"
+
+    @property
+    def far_name(self) -> str:
+        """`device/port` of the other end."""
+        return f"{self.far_device}/{self.far_port}"
+
+
 @dataclass(frozen=True)
 class Layout:
     """The fleet's things by name."""
@@ -58,6 +80,7 @@ class Layout:
     switches: int
     racks: int
     model: str
+    spines: int = 0
 
     @cached_property
     def node_names(self) -> tuple[str, ...]:
@@ -109,6 +132,31 @@ class Layout:
         """`device/port` -> cable."""
         return {cable.name: cable for cables in self.cables.values() for cable in cables}
 
+    @cached_property
+    def spine_names(self) -> tuple[str, ...]:
+        """`spine-1`, ..."""
+        return tuple(f"spine-{i}" for i in range(1, self.spines + 1))
+
+    @cached_property
+    def trunks(self) -> dict[str, tuple[Trunk, ...]]:
+        """Switch -> its cables between leaf and spine: one from each leaf to each spine, after the leaf's NICs."""
+        out: dict[str, list[Trunk]] = {name: [] for name in (*self.switch_names, *self.spine_names)}
+        for place, leaf in enumerate(self.switch_names if self.spines else ()):
+            for row, spine in enumerate(self.spine_names, len(self.cables[leaf])):
+                here, there = f"Ethernet{row * LANES}", f"Ethernet{place * LANES}"
+                out[leaf].append(Trunk(device=leaf, port=here, far_device=spine, far_port=there, up=True))
+                out[spine].append(Trunk(device=spine, port=there, far_device=leaf, far_port=here, up=False))
+        return {name: tuple(trunks) for name, trunks in out.items()}
+
+    @cached_property
+    def trunk_by_name(self) -> dict[str, Trunk]:
+        """`device/port` -> cable between switches, both ends."""
+        return {trunk.name: trunk for trunks in self.trunks.values() for trunk in trunks}
+
+    def port_names(self, device: str) -> list[str]:
+        """All cabled ports of a switch in order."""
+        return [c.port for c in self.cables.get(device, ())] + [t.port for t in self.trunks.get(device, ())]
+
     def links(self, cluster: str, ts_us: int) -> list[Link]:
         """Every cable as an inventory tells it: the switch's side, with the GPU behind the NIC."""
         return [
@@ -127,6 +175,19 @@ class Layout:
             )
             for cables in self.cables.values()
             for cable in cables
+        ] + [
+            Link(
+                cluster=cluster,
+                ts_us=ts_us,
+                device=trunk.device,
+                port=trunk.port,
+                far_device=trunk.far_device,
+                far_port=trunk.far_port,
+                far_kind="switch",
+                source="inventory",
+            )
+            for trunks in self.trunks.values()
+            for trunk in trunks
         ]
 
     def _slot(self, node: str, index: int) -> GpuSlot:

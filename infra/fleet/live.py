@@ -115,14 +115,15 @@ class Live:
         return [
             Switch(
                 name=device,
-                ports=[cable.port for cable in world.layout.cables[device]],
+                ports=world.layout.port_names(device),
                 read=partial(self._counters, device),
                 lossless=LOSSLESS,
                 speed_gbps=round(PORT_SPEED_GBPS),
-                neighbours={c.port: (c.gpu.node, f"rail{c.gpu.index}") for c in world.layout.cables[device]},
+                neighbours={c.port: (c.gpu.node, f"rail{c.gpu.index}") for c in world.layout.cables.get(device, ())}
+                | {t.port: (t.far_device, t.far_port) for t in world.layout.trunks.get(device, ())},
                 boot_ns=(world.start_us - BOOTED_BEFORE_US) * 1000,
             )
-            for device in world.layout.switch_names
+            for device in (*world.layout.switch_names, *world.layout.spine_names)
         ]
 
     def _counters(self, device: str, _: int) -> dict[str, list[int]]:

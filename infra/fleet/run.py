@@ -24,6 +24,8 @@ class Run:
     next_step: int = 0
     saved_step: int = 0
     hung: bool = False
+    absent: dict[int, str] = field(default_factory=dict)
+    """While it hangs: ranks that did not enter what the others wait in -> the kind of fault that keeps them."""
     ended: bool = False
     reason: str | None = None
     """Why the last attempt ended."""
@@ -48,6 +50,8 @@ class Run:
             return IDLE
         row = self.places.get(slot.name)
         if self.job is None or self.flight is None or row is None:
+            return Load(job=self.plan.name)
+        if self.hung and row in self.absent:
             return Load(job=self.plan.name)
         if self.hung:
             return Load(wait=0.98, job=self.plan.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.contract.errors import UserError
-from infra.fleet.fault import KINDS, Fault
+from infra.fleet.fault import KINDS, XID_WORDS, Fault
 from infra.fleet.layout import Layout
 from infra.fleet.reading import Table
 from infra.fleet.telemetry import PERFECT, Telemetry
@@ -52,6 +52,8 @@ class JobPlan:
     """Its ranks report their steps, and their life."""
     inspector: bool = True
     """It runs with the NCCL Inspector."""
+    ras: bool = False
+    """NCCL's RAS is asked how far its ranks are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,8 @@ class Scenario:
     interval_s: float = 1.0
     seed: int = 1
     noise: float = 1.0
+    nvlinks: bool = False
+    """The exporter shows the state of each NVLink."""
     layout: Layout
     jobs: tuple[JobPlan, ...] = ()
     faults: tuple[Fault, ...] = field(default_factory=tuple)
@@ -105,6 +109,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
         switches=fleet.whole("switches", 4, 0, 1024),
         racks=fleet.whole("racks", min(2, nodes), 1, 4096),
         model=fleet.text("model", "NVIDIA H100 80GB HBM3"),
+        spines=fleet.whole("spines", 0, 0, 64),
     )
     if layout.racks > layout.nodes:
         raise fleet.wrong("racks", f"{layout.racks} racks for {layout.nodes} nodes; write {layout.nodes} or less")
@@ -117,6 +122,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
         interval_s=fleet.number("interval_s", 1.0, 0.1, 3600.0),
         seed=fleet.whole("seed", 1, 0, 2**31),
         noise=fleet.number("noise", 1.0, 0.0, 20.0),
+        nvlinks=fleet.flag("nvlinks", False),
         layout=layout,
         jobs=jobs,
         faults=tuple(_fault(table, layout, jobs) for table in top.tables("faults")),
@@ -151,6 +157,7 @@ def _job(table: Table, layout: Layout) -> JobPlan:
         sigma=table.number("sigma", 0.005, 0.0, 1.0),
         reports=table.flag("reports", True),
         inspector=table.flag("inspector", True),
+        ras=table.flag("ras", False),
     )
     world = len(plan.nodes) * layout.gpus
     if len(set(plan.nodes)) != len(plan.nodes):
@@ -199,7 +206,8 @@ def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
     if name == "xid" and code == 0:
         raise table.wrong("code", "missing; write the XID number")
     page = table.flag("page", kind.page)
-    expect = tuple(table.texts("expect", list(kind.expect or ((f"xid_{code}",) if name == "xid" else ()))))
+    words = (f"xid_{code}", *XID_WORDS.get(code, ())) if name == "xid" and code is not None else kind.expect
+    expect = tuple(table.texts("expect", list(words)))
     if page and not expect:
         raise table.wrong("expect", "missing; write the cause words, one of which must be named")
     from_s = table.number("from_s", 0.0, 0.0, 1e8)
@@ -210,6 +218,8 @@ def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
         to_s=table.number("to_s", math.inf, 0.0, math.inf),
         size=table.number("size", kind.size, kind.low, kind.high),
         code=code,
+        every_s=table.number("every_s", math.inf, 0.1, 1e8),
+        for_s=table.number("for_s", math.inf, 0.1, 1e8),
         expect=expect,
         page=page,
         optional=table.flag("optional", False),
@@ -217,6 +227,8 @@ def _fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
     )
     if fault.to_s <= fault.from_s:
         raise table.wrong("to_s", f"{fault.to_s} is not after from_s {fault.from_s}")
+    if (fault.every_s == math.inf) != (fault.for_s == math.inf):
+        raise table.wrong("every_s", "stands with for_s or not at all")
     table.finish()
     return fault
 
@@ -227,6 +239,7 @@ def _targets(kind: str, layout: Layout, jobs: tuple[JobPlan, ...]) -> tuple[str,
         "node": layout.node_names,
         "port": layout.cable_by_name,
         "rack": layout.rack_nodes,
+        "switch": layout.switch_names,
         "job": [plan.name for plan in jobs],
         "stage": [f"{plan.name}/stage-{i}" for plan in jobs for i in range(plan.pp)],
     }

@@ -21,7 +21,7 @@ from collectors.contract.topics import (
     NCCL_WINDOWS,
 )
 from collectors.kernel.log import KernelLog
-from infra.fleet import exporter, kernel_log
+from infra.fleet import exporter, kernel_log, ras
 from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
 from infra.fleet.job import Step, pid
@@ -52,7 +52,7 @@ def messages(
         yield FABRIC_LINKS, link
     step_us = round(scenario.interval_s * 1e6)
     end_us = start_us + round((scenario.seconds if seconds is None else seconds) * 1e6)
-    beat_us = start_us
+    beat_us = poll_us = start_us
     for tick_us in range(start_us, end_us + 1, step_us):
         for happening in world.advance(tick_us):
             yield from seen(world, happening, log)
@@ -60,6 +60,11 @@ def messages(
         if tick_us >= beat_us:
             beat_us += round(HEARTBEAT_S * 1e6)
             yield from heartbeats(world)
+        if tick_us >= poll_us:
+            poll_us += round(ras.POLL_S * 1e6)
+            for run in world.runs.values():
+                if run.plan.ras:
+                    yield from ((NCCL_WINDOWS, poll) for poll in ras.polls(run, tick_us, cluster))
 
 
 def kernel_reader(world: World) -> KernelLog:
@@ -124,9 +129,11 @@ def sweep(world: World) -> Iterator[Pair]:
                     interval_s=world.scenario.interval_s,
                 ),
             )
-    for device in world.layout.switch_names:
-        yield FABRIC_SCRAPES, port_scrape(world, device)
-        yield COLLECTOR_BEATS, _beat(world, "gnmi", device, True)
+    for device in (*world.layout.switch_names, *world.layout.spine_names):
+        quiet = world.silent(device, now)
+        if not quiet:
+            yield FABRIC_SCRAPES, port_scrape(world, device)
+        yield COLLECTOR_BEATS, _beat(world, "gnmi", device, not quiet)
 
 
 def gpu_scrape(world: World, node: str) -> GpuScrape:
@@ -139,12 +146,16 @@ def gpu_scrape(world: World, node: str) -> GpuScrape:
         gpus=[slot.described(gpu.job) for slot, gpu in pairs],
         columns=exporter.columns([gpu for _, gpu in pairs]),
         labels={"driver_version": exporter.DRIVER_VERSION},
+        entities=(
+            [exporter.nvlinks([slot for slot, _ in pairs], [gpu for _, gpu in pairs])] if world.scenario.nvlinks else []
+        ),
     )
 
 
 def port_columns(world: World, device: str) -> dict[str, list[int]]:
     """Canonical counter -> one value per port of the switch."""
-    rows = [world.ports[cable.name].values for cable in world.layout.cables[device]]
+    ports = world.fabric.ports
+    rows = [ports[f"{device}/{name}"].values for name in world.layout.port_names(device)]
     return {name: [row[i] for row in rows] for i, name in enumerate(COUNTERS)}
 
 
@@ -157,13 +168,13 @@ def port_scrape(world: World, device: str) -> PortScrape:
         epoch="1",
         ports=[
             Port(
-                name=cable.port,
+                name=name,
                 speed_gbps=PORT_SPEED_GBPS,
                 link_layer="ethernet",
                 lossless=list(LOSSLESS),
-                oper_up=True,
+                oper_up=world.fabric.ports[f"{device}/{name}"].up,
             )
-            for cable in world.layout.cables[device]
+            for name in world.layout.port_names(device)
         ],
         columns={name: list(row) for name, row in port_columns(world, device).items()},
     )
@@ -221,6 +232,8 @@ def heartbeats(world: World) -> Iterator[Pair]:
             continue
         for member in run.job.members:
             node = member.slot.node
+            if run.absent.get(member.rank) == "process_dead":
+                continue
             if not world.silent(node, world.now_us):
                 yield (
                     JOB_EVENTS,

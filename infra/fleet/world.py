@@ -9,14 +9,15 @@ from msgspec import structs
 
 from infra.fleet import kernel_log
 from infra.fleet.calendar import FAULTS_FIRST, THEN_JOBS, THEN_TICKS, Calendar, Happening, KernelLine
+from infra.fleet.fabric import Fabric
 from infra.fleet.fault import Fault
-from infra.fleet.gpu import CALM, IDLE, Gpu, Stress
+from infra.fleet.gpu import IDLE, Gpu
 from infra.fleet.job import ALGBW_GBS, TRANSFER_SHARE, Job, Member, RankStress, Step, pid
 from infra.fleet.layout import GpuSlot
 from infra.fleet.noise import stream
-from infra.fleet.port import Port
 from infra.fleet.run import Run
 from infra.fleet.scenario import Scenario
+from infra.fleet.strain import data_share, gpu_stress, transfers
 
 LINE_US = 150
 """Between two lines of one burst in the kernel log."""
@@ -35,7 +36,7 @@ class World:
         self.now_us = start_us
         noise, seed = scenario.noise, scenario.seed
         self.gpus = {name: Gpu(stream(seed, "gpu", name), noise) for name in self.layout.gpu_by_name}
-        self.ports = {name: Port(stream(seed, "port", name), noise) for name in self.layout.cable_by_name}
+        self.fabric = Fabric(self.layout, seed, noise)
         self.runs = {plan.name: Run(plan=plan) for plan in scenario.jobs}
         self.lost: frozenset[str] = frozenset()
         """Names of GPUs that are off the bus."""
@@ -43,6 +44,9 @@ class World:
         self._run_of: dict[str, Run] = {}
         self._rack_of = {node: rack for rack, nodes in self.layout.rack_nodes.items() for node in nodes}
         self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
+        self._device_of = {cable.gpu.name: cable.device for cable in self.layout.cable_by_name.values()}
+        self._slows_transfers = any(f.kind in ("slow_link", "nvlink_down", "pause_storm") for f in scenario.faults)
+        self._stoppers = [f for f in scenario.faults if f.kind in ("rank_hang", "process_dead", "leaf_down")]
         self._calendar = Calendar()
         for fault in scenario.faults:
             self._by_target[fault.target].append(fault)
@@ -70,9 +74,9 @@ class World:
         return out
 
     def silent(self, node: str, at_us: int) -> bool:
-        """Whether nothing of a node reaches its collectors at that time."""
+        """Whether nothing of a node, or of a switch, reaches its collectors at that time."""
         at_s = (at_us - self.start_us) / 1e6
-        return any(f.kind == "node_silent" and f.active(at_s) for f in self._by_target.get(node, ()))
+        return any(f.kind in ("node_silent", "leaf_down") and f.active(at_s) for f in self._by_target.get(node, ()))
 
     def seen(self, node: str) -> list[tuple[GpuSlot, Gpu]]:
         """The GPUs that a node's exporter sees, in order."""
@@ -98,13 +102,9 @@ class World:
             for slot in slots:
                 if slot.name in self.lost:
                     continue
-                faults = self._active(slot.name, dt_s)
-                stress = _stress(faults, braked) if faults or braked else CALM
+                stress = gpu_stress(self._active(slot.name, dt_s), braked)
                 self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
-        for name, cable in self.layout.cable_by_name.items():
-            rate = self._rate(cable.gpu)
-            faults = self._active(name, dt_s)
-            self.ports[name].tick(dt_s, rate, sum(f.size for f in faults) if faults and rate > 0.0 else 0.0)
+        self.fabric.tick(dt_s, lambda target: self._active(target, dt_s), self._rate)
         self._calendar.at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
 
@@ -115,16 +115,20 @@ class World:
             return 0.0
         return ALGBW_GBS * 1e9 * TRANSFER_SHARE * run.job.nominal_s / run.flight.step_s
 
-    def _rank_stress(self, run: Run, member: Member) -> RankStress:
+    def _rank_stress(self, run: Run, member: Member, slower: dict[int, float]) -> RankStress:
         name = member.slot.name
+        own = self._active(name)
         stage = self._active(f"{run.plan.name}/stage-{member.pp}")
         host = self._active(member.slot.node)
         cable = self._active(self._cable_of.get(name, ""))
+        job = self._active(run.plan.name)
         return RankStress(
             clock=self.gpus[name].clock_share,
-            stage=sum(f.size for f in stage) if stage else 0.0,
+            stage=sum(f.size for f in stage) + sum(f.size for f in job if f.kind == "job_regression"),
             host=sum(f.size for f in host if f.kind == "slow_host") if host else 0.0,
-            drops_per_s=sum(f.size for f in cable) if cable else 0.0,
+            drops_per_s=sum(f.size for f in cable if f.kind == "lossless_drop") if cable else 0.0,
+            data=data_share(host, own) if host or own else 0.0,
+            transfers=slower.get(member.rank, 1.0),
         )
 
     def _begin(self, run: Run) -> Iterator[Happening]:
@@ -168,7 +172,8 @@ class World:
         if job is None:
             return
         spread = sum(f.size for f in self._active(run.plan.name) if f.kind == "data_imbalance")
-        step = job.step(run.next_step, self.now_us, lambda member: self._rank_stress(run, member), spread)
+        slower = transfers(job.members, self._active, self._cable_of) if self._slows_transfers else {}
+        step = job.step(run.next_step, self.now_us, lambda member: self._rank_stress(run, member, slower), spread)
         run.flight = step
         self._calendar.at(step.end_us, THEN_JOBS, partial(self._land, run, step))
 
@@ -176,7 +181,7 @@ class World:
         """A step's end; a hang holds it up, a dead attempt has none."""
         if run.flight is not step:
             return
-        hangs = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        hangs = self._hangs(run)
         if hangs:
             run.hung = True
             until = max(fault.to_s for fault in hangs)
@@ -192,6 +197,19 @@ class World:
         if step.phase == "checkpoint":
             yield run.saved(step, self.cluster)
         self._launch(run)
+
+    def _hangs(self, run: Run) -> list[Fault]:
+        """What keeps a job's step from ending: a hang of all, a rank that is not there, a switch that is gone."""
+        out = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        run.absent = {}
+        for fault in self._stoppers:
+            if not fault.active(self._now_s):
+                continue
+            for member in run.job.members if run.job is not None else ():
+                if fault.target in (member.slot.name, self._device_of.get(member.slot.name)):
+                    out.append(fault)
+                    run.absent[member.rank] = fault.kind
+        return out
 
     def _kill(self, run: Run, reason: str) -> None:
         """A rank is dead: no step ends any more, the job finds out, and another attempt begins after a pause."""
@@ -211,6 +229,8 @@ class World:
 
     def _strike(self, fault: Fault) -> Iterator[Happening]:
         """What a fault does at its start, beyond what it does for as long as it lasts."""
+        if fault.kind in ("link_flap", "leaf_down"):
+            return self._edge(fault, down=True)
         slot = self.layout.gpu_by_name.get(fault.target)
         if slot is None:
             return iter(())
@@ -235,6 +255,15 @@ class World:
             self._kill(run, f"{fault.name}: a rank died")
         return iter(())
 
+    def _edge(self, fault: Fault, *, down: bool) -> Iterator[Happening]:
+        """Links go down, or come up again: the hosts behind them see it."""
+        cables = self.layout.cables.get(fault.target) or (self.layout.cable_by_name[fault.target],)
+        for cable in cables:
+            yield KernelLine(self.now_us, cable.gpu.node, kernel_log.link(cable.gpu, down=down))
+        lasts = min(fault.for_s, fault.to_s - self._now_s) if down else fault.every_s - fault.for_s
+        if math.isfinite(lasts) and (down or fault.active(self._now_s + lasts)):
+            self._calendar.at(self._us(self._now_s + lasts), FAULTS_FIRST, partial(self._edge, fault, down=not down))
+
     def _mend(self, fault: Fault) -> Iterator[Happening]:
         """A lost GPU comes back after its node was restarted."""
         self.lost -= {fault.target}
@@ -244,12 +273,3 @@ class World:
 
 def _say(line: KernelLine) -> Iterator[Happening]:
     yield line
-
-
-def _stress(faults: list[Fault], braked: list[Fault]) -> Stress:
-    return Stress(
-        thermal=max((f.size for f in faults if f.kind == "thermal_throttle"), default=0.0),
-        brake=max((f.size for f in braked if f.kind == "power_brake"), default=0.0),
-        lock=max((f.size for f in faults if f.kind == "clock_lock"), default=0.0),
-        sbe_per_s=sum(f.size for f in faults if f.kind == "ecc_growth"),
-    )
