@@ -17,9 +17,9 @@ from collectors.contract.kafka import KafkaClient, KafkaSettings, kafka_client, 
 from infra.demo.ending import scoreboard, tell
 from infra.demo.layout import Places, places
 from infra.demo.story import DRAIN_S, PAST_WAIT_S, Story, ends_on_signal
-from infra.demo.view import plain, render
 from infra.fleet.scenario import load, named
 from infra.kafka import local
+from infra.watch.view import plain, render
 
 FRAME_S = 0.5
 DAGSTER_WAIT_S = 60.0

@@ -11,10 +11,10 @@ from rich.console import Console
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import PortScrape
 from collectors.contract.gpu import GpuScrape
-from infra.demo.board import Board
-from infra.demo.view import render
 from infra.fleet.scenario import load, named
 from infra.fleet.virtual import messages
+from infra.watch.board import Board
+from infra.watch.view import render
 from streams.pipeline import Pipeline
 
 START_US = 1_796_040_000_000_000

@@ -16,11 +16,11 @@ from typing import Any
 from collectors.contract.errors import UserError
 from collectors.contract.kafka import KafkaClient
 from collectors.contract.message import Message
-from infra.demo.board import Board
 from infra.demo.children import Child, Children, tail
 from infra.demo.layout import Places, split_config
-from infra.demo.listen import Listener
 from infra.fleet.scenario import Scenario
+from infra.kafka.listener import Listener
+from infra.watch.board import Board
 from streams.contract import Incident
 
 PAST_DAYS = 7

@@ -1,7 +1,7 @@
 """The last messages of topics, read once and left: for commands that look at what is there."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ IDLE_S = 15.0
 
 def read(
     client: KafkaClient,
-    since_us: dict[str, int | None],
+    since_us: Mapping[str, int | None],
     topics: Sequence[Topic[Any]],
     keep: Callable[[Topic[Any], Message], bool],
     progress: Callable[[int], None] = lambda count: None,
@@ -38,7 +38,7 @@ def read(
     by_name = {topic.name: topic for topic in topics}
     out: list[tuple[Topic[Any], Message]] = []
     try:
-        ends = _ends(consumer, [TopicPartition(n, p) for n in by_name for p in range(there[n])], since_us)
+        ends = spans(consumer, [TopicPartition(n, p) for n in by_name for p in range(there[n])], since_us)
         consumer.assign([TopicPartition(name, partition, start) for (name, partition), (start, _) in ends.items()])
         left = {key for key, (start, end) in ends.items() if start < end}
         heard, count = time.monotonic(), 0
@@ -62,10 +62,10 @@ def read(
     return sorted(out, key=lambda pair: pair[1].ts_us)
 
 
-def _ends(
-    consumer: Any, partitions: Iterable[Any], since_us: dict[str, int | None]
+def spans(
+    consumer: Any, partitions: Iterable[Any], since_us: Mapping[str, int | None]
 ) -> dict[tuple[str, int], tuple[int, int]]:
-    """(topic, partition) -> first and next offset to read."""
+    """(topic, partition) -> first offset from a time on (None: that there is) and the offset after the last."""
     from confluent_kafka import TopicPartition
 
     partitions = list(partitions)

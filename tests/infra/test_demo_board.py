@@ -3,8 +3,8 @@
 from rich.console import Console
 
 from collectors.contract.beat import Beat
-from infra.demo.board import Board
-from infra.demo.view import age, plain, render
+from infra.watch.board import Board
+from infra.watch.view import age, plain, render
 from streams.contract import HealthReason, Incident, NodeHealth, Severity, Subject
 
 T = 1_700_000_000_000_000
