@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from streams.detector import Detector
+from streams.detectors.comm import CommDetector
+from streams.detectors.comm_limits import CommLimits
 from streams.detectors.fabric_flap import LinkFlapDetector
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.detectors.fabric_link import LinkQualityDetector
 from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_pause import PauseDetector
 from streams.detectors.fabric_pause_limits import PauseLimits
-from streams.detectors.comm import CommDetector
-from streams.detectors.comm_limits import CommLimits
+from streams.detectors.fabric_transport import TransportDetector
+from streams.detectors.fabric_transport_limits import TransportLimits
 from streams.detectors.hang import HangDetector
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.links import LinkDetector
@@ -57,6 +59,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("link_quality", LinkQualityLimits, lambda limits: [LinkQualityDetector(limits)]),
     Spec("link_flap", LinkFlapLimits, lambda limits: [LinkFlapDetector(limits)]),
     Spec("pause", PauseLimits, lambda limits: [PauseDetector(limits)]),
+    Spec("transport", TransportLimits, lambda limits: [TransportDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from collectors.contract.gpu import GpuScrape
-from tests.streams.fabric import S, line, ports
+from tests.streams.fabric import S, host, line, ports
 from tests.streams.scrapes import gpus
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -72,6 +72,20 @@ def flaps_in_the_log(stretches: Sequence[Stretch]) -> list[Item]:
     return out
 
 
+def transport(stretches: Sequence[Stretch]) -> list[Item]:
+    """A NIC, a scrape a minute."""
+    out: list[Item] = []
+    timeouts = strays = 0
+    for word, length in stretches:
+        for _ in range(length):
+            timeouts += 40 * (word == "retrying")
+            strays += 9000 * (word == "sprayed")
+            told = {"rdma_ack_timeouts": timeouts, "rdma_rx_out_of_sequence": strays}
+            cells = {name: [0, None if word == "unreadable" else value] for name, value in told.items()}
+            out.append(host(60 * len(out), cells))
+    return out
+
+
 FABRIC_STORIES = (
     Story(detector="pause", words=("calm", "stormed", "stuck", "pressed", "unreadable"), tell=pause, least=12, most=20),
     Story(
@@ -100,5 +114,13 @@ FABRIC_STORIES = (
         most=40,
         back=120,
         examples=15,
+    ),
+    Story(
+        detector="transport",
+        words=("calm", "retrying", "sprayed", "unreadable"),
+        tell=transport,
+        least=8,
+        most=16,
+        back=60,
     ),
 )

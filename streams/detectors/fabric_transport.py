@@ -1,0 +1,175 @@
+"""Hosts whose RDMA transport has to repeat far more than usual: a record that shows loss no counter of a switch shows.
+
+One host says little; who joins the records of several finds what their paths share. Arrivals out of order alone
+are many paths, not loss.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from collectors.contract.fabric import PortScrape
+from collectors.contract.message import Message
+from collectors.contract.topic import Topic
+from collectors.contract.topics import FABRIC_SCRAPES
+from streams.contract import Evidence, Finding
+from streams.counters import Change
+from streams.detector import Tick
+from streams.detectors.fabric_ports import port_subject, report
+from streams.detectors.fabric_transport_limits import TransportLimits
+from streams.detectors.fabric_transport_state import Record, Retries, TransportKept, TransportState
+
+NAME = "transport"
+
+
+@cache
+def counters() -> dict[str, tuple[str, str]]:
+    """Canonical counter -> rule and words: loss is judged, broken tells at once, the others stand beside."""
+    with (Path(__file__).parent / "data" / "fabric_transport_counters.csv").open(newline="") as lines:
+        return {row["counter"]: (row["rule"], row["words"]) for row in csv.DictReader(lines)}
+
+
+@cache
+def of_rule(rule: str) -> frozenset[str]:
+    """The counters of a rule."""
+    return frozenset(name for name, (its, _) in counters().items() if its == rule)
+
+
+class TransportDetector:
+    """Judges every scrape of a host as it comes; ticks say nothing, for silence is no proof."""
+
+    name = NAME
+    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
+
+    def __init__(self, limits: TransportLimits | None = None) -> None:
+        self.limits = limits or TransportLimits()
+
+    def fresh(self) -> TransportState:
+        """The state of a host never seen."""
+        return TransportState()
+
+    def step(self, state: TransportState, batch: Sequence[Message | Tick]) -> tuple[TransportState, list[Finding]]:
+        """Take scrapes of one host in arrival order."""
+        out: list[Finding] = []
+        for item in batch:
+            if isinstance(item, PortScrape):
+                edges = self._scrape(state, item)
+                if edges:
+                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
+                    out += edges
+        return state, out
+
+    def keep(self, state: TransportState) -> bytes | None:
+        """Open records; None where there are none."""
+        return None if state.kept == TransportKept() else msgspec.msgpack.encode(state.kept)
+
+    def restore(self, kept: bytes) -> TransportState:
+        """Open records at once; rates come back with the last minutes of the topic."""
+        state = TransportState(kept=msgspec.msgpack.decode(kept, type=TransportKept))
+        state.muted_us = state.kept.edge_us
+        return state
+
+    def _scrape(self, state: TransportState, scrape: PortScrape) -> list[Finding]:
+        here = [name for name in scrape.columns if name in counters()]
+        if not here:
+            return []
+        if state.begun_us is None:
+            state.begun_us = scrape.ts_us
+        taken = state.ledger.take(scrape, here, {})
+        drivers = scrape.named.get("driver", [])
+        out: list[Finding] = []
+        for row, port in enumerate(scrape.ports):
+            if row < len(drivers) and drivers[row] in self.limits.lossy_drivers:
+                continue
+            changes = taken.get(row, {})
+            if port.name not in state.ports:
+                news = any(_grew(change) for change in changes.values())
+                if not (news or port.name in state.kept.records) or len(state.ports) >= self.limits.most:
+                    continue
+                state.ports[port.name] = Retries()
+            edge = self._port(state, scrape, port.name, changes, here)
+            out += [] if edge is None else [edge]
+        return out
+
+    def _port(
+        self, state: TransportState, scrape: PortScrape, port: str, changes: Mapping[str, Change], here: Sequence[str]
+    ) -> Finding | None:
+        told = [name for name in here if state.ledger.told(name, port, scrape.ts_us)]
+        if not any(counters()[name][0] == "loss" for name in told):
+            return None
+        retries, limits = state.ports[port], self.limits
+        grown = {name: float(change.delta or 0) for name, change in changes.items() if _grew(change)}
+        window_us = max((changes[name].window_us for name in grown), default=0)
+        if not retries.take(scrape.ts_us, window_us, grown, limits):
+            return None
+        rate = retries.per_minute(of_rule("loss"), limits)
+        limit = max(limits.least_per_minute, limits.times_baseline * retries.usual_per_minute)
+        record = state.kept.records.get(port)
+        broken = any(counters()[name][0] == "broken" for name in grown)
+        if record is None:
+            first = state.begun_us is not None and scrape.ts_us - state.begun_us <= limits.window_us
+            if (rate < limit or first) and not broken:
+                retries.learn(rate, limits, first=first)
+                if rate == 0.0 and retries.usual_per_minute < 0.1 * limits.least_per_minute / limits.times_baseline:
+                    del state.ports[port]
+                return None
+            if scrape.ts_us < state.muted_us or len(state.kept.records) >= limits.most:
+                return None
+            record = state.kept.records[port] = Record(limit, columns=sorted(grown))
+        elif scrape.ts_us < state.muted_us:
+            return None
+        if broken or rate >= limits.off * record.limit:
+            record.low_since_us = None
+            record.columns = sorted({*record.columns, *grown})
+            finding = self._record(scrape, port, retries, rate, record.limit)
+            return report(state.kept.episodes, port, finding, limits.damping)
+        return self._calm(state, port, record, told, scrape.ts_us)
+
+    def _calm(
+        self, state: TransportState, port: str, record: Record, told: Sequence[str], ts_us: int
+    ) -> Finding | None:
+        """Close the record of a port whose rate has been low for long enough, by all counters that showed it."""
+        if not set(record.columns) <= set(told):
+            return None
+        if record.low_since_us is None:
+            record.low_since_us = ts_us
+        end_us = record.low_since_us + self.limits.calm_us
+        if ts_us < end_us:
+            return None
+        del state.kept.records[port]
+        return state.kept.episodes.clear(port, end_us, f"{port} repeats hardly anything any more")
+
+    def _record(self, scrape: PortScrape, port: str, retries: Retries, rate: float, limit: float) -> Finding:
+        sums: dict[str, float] = {}
+        for _, _, grown in retries.recent:
+            for name, count in grown.items():
+                sums[name] = sums.get(name, 0.0) + count
+        by_rule = sorted(sums.items(), key=lambda item: (counters()[item[0]][0] != "broken", -item[1]))
+        words = ", ".join(f"{count:.0f} {counters()[name][1]}" for name, count in by_rule)
+        return Finding(
+            cluster=scrape.cluster,
+            ts_us=scrape.ts_us,
+            detector=NAME,
+            state="opened",
+            subject=port_subject(scrape, port),
+            episode_us=scrape.ts_us,
+            severity="info",
+            cause="transport_retries",
+            value=rate,
+            limit=limit,
+            unit="per minute",
+            summary=f"{scrape.device} {port} sends again and again ({words} in the last minute)",
+            evidence=[
+                Evidence(what=f"{counters()[name][1]} ({name})", value=count, unit="events", ts_us=scrape.ts_us)
+                for name, count in by_rule
+            ]
+            + [Evidence(what="usual rate", value=retries.usual_per_minute, unit="per minute", ts_us=scrape.ts_us)],
+        )
+
+
+def _grew(change: Change) -> bool:
+    return not change.reset and change.delta is not None and change.delta > 0
