@@ -166,8 +166,15 @@ class Cables:
 
     def uplinks(self, cluster: str, device: str) -> int:
         """Cables from a switch that has hosts to other switches."""
-        links = [self._cables[(cluster, port)].link for port in self.ports_of(cluster, device)]
-        return sum(link.far_kind == "switch" for link in links) if any(link.node for link in links) else 0
+        if not self.nodes_below(cluster, device):
+            return 0
+        ports = self.ports_of(cluster, device)
+        own = sum(self._cables[(cluster, port)].link.far_kind == "switch" for port in ports)
+        return max(own, len(self.cables_at(cluster, device) - ports))
+
+    def cables_at(self, cluster: str, device: str) -> set[str]:
+        """`device/port` of cables that end at a device, by whichever end told of them."""
+        return self.ports_of(cluster, device) | self._of_far_device.get((cluster, device), set())
 
     def nodes_below(self, cluster: str, device: str) -> set[str]:
         """Nodes cabled to a switch directly."""

@@ -52,7 +52,10 @@ class Correlation:
         if finding.shadow:
             return []
         out = self._judge(finding)
-        for joined in self._joins.step(self.joins, finding):
+        joins = self._joins.step(self.joins, finding)
+        if finding.cause == RETRIES:
+            self.cases.retry(retrying(self.joins))
+        for joined in joins:
             out += [(FINDINGS, joined), *self._judge(joined)]
         return out
 
@@ -61,7 +64,6 @@ class Correlation:
         out: list[Output] = []
         for joined in self._joins.tick(self.joins, ts_us):
             out += [(FINDINGS, joined), *self._judge(joined)]
-        self.cases.retry(retrying(self.joins))
         self.cases, incidents = self._correlator.step(self.cases, (Tick(ts_us),))
         out += [(INCIDENTS, i) for i in incidents]
         return out + [(NODE_HEALTH, h) for h in self._nodes.tick(self.health, ts_us, self.is_cause)]

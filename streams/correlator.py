@@ -204,7 +204,7 @@ class Correlator:
         return self._say(state, case, "updated", max(due, case.touched_us)) if case.news and now_us >= due else []
 
     def _tell(self, state: CorrelatorState, case: Case, ts_us: int) -> list[Incident]:
-        """What an edge brings at once: a hardware cause, a new cause, a graver severity, an end by folding."""
+        """What an edge brings at once: a hardware cause, a new cause or part, a graver severity, an end by folding."""
         if case.told is None:
             # A symptom is told by a tick: while a backlog is read, its cause may come right behind it.
             hardware = case.closed_us is None and case.root in state.members and ts_us >= case.due_us
@@ -216,7 +216,7 @@ class Correlator:
         if case.closed_us is not None:
             return []
         fresh = incident(state, case, "updated", ts_us, self.world)
-        if fresh.cause != case.told.cause or fresh.severity != case.told.severity:
+        if _gist(fresh) != _gist(case.told):
             return self._say(state, case, "updated", ts_us)
         return []
 
@@ -240,6 +240,11 @@ class Correlator:
         )
         state.changed.add(f"case|{case.id}")
         return [case.told]
+
+
+def _gist(i: Incident) -> tuple[str, str, str, str, str]:
+    """What is told at once when it changes."""
+    return i.cause, i.cause_word, i.severity, i.subject.kind, i.subject.id
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -65,10 +65,8 @@ class FabricJoins:
                 yield state.end(told, ts_us, f"{len(left)} hosts below {device} still retry")
 
     def _grey_loss(self, state: JoinState, found: Element, retrying: dict[str, set[str]], ts_us: int) -> Finding:
-        of_hosts = [f for f in state.open_of(found.cluster, RETRIES) if (f.subject.node or f.subject.id) in found.hosts]
-        starts = sorted(
-            min(f.episode_us for f in of_hosts if (f.subject.node or f.subject.id) == h) for h in found.hosts
-        )
+        of_hosts = [f for f in state.open_of(found.cluster, RETRIES) if host_of(f) in found.hosts]
+        starts = sorted(min(f.episode_us for f in of_hosts if host_of(f) == h) for h in found.hosts)
         others = candidates(found, retrying, self.world)
         return Finding(
             cluster=found.cluster,
@@ -87,9 +85,7 @@ class FabricJoins:
                 f"{', '.join(sorted(found.hosts)[:8])}"
             ),
             evidence=[
-                Evidence(
-                    what=f"{f.subject.node or f.subject.id}: {f.summary}", value=f.value, unit=f.unit, ts_us=f.ts_us
-                )
+                Evidence(what=f"{host_of(f)}: {f.summary}", value=f.value, unit=f.unit, ts_us=f.ts_us)
                 for f in of_hosts[:16]
             ],
             candidates=others,

@@ -82,7 +82,7 @@ def _on_cable(c: str, device: str, port: str, world: World) -> dict[str, tuple[f
 def _crossing_device(c: str, device: str, world: World) -> dict[str, tuple[float, str]]:
     """Of a switch without hosts: jobs that cross one of its cables."""
     found: dict[str, tuple[float, str]] = {}
-    for end in world.cables.ports_of(c, device):
+    for end in world.cables.cables_at(c, device):
         for job in world.jobs_on_port(c, *end.partition("/")[::2]):
             found[job] = (TREE, f"crosses {device} or one of its peers")
     return found

@@ -53,6 +53,16 @@ def standing_told(incident: Incident) -> Standing:
     )
 
 
+def standing_words(incident: Incident) -> str:
+    """As a person reads it; empty when nobody said anything."""
+    words = [f"seen by {incident.acked_by}"] if incident.acked_by is not None else []
+    if incident.muted_until_us is not None:
+        words.append(f"muted until {_clock(incident.muted_until_us)} by {incident.muted_by}")
+    if incident.planned is not None:
+        words.append(f"planned: {incident.planned}")
+    return ", ".join(words)
+
+
 def planned_of_all(findings: Iterable[Finding], world: World, ts_us: int) -> str | None:
     """The planned work that explains all of these findings; None when it does not explain one of them."""
     why: str | None = None

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from collectors.contract.message import Message
 from streams.contract import Finding, Incident, NodeHealth
+from streams.standing import standing_words
 
 
 def line(message: Message) -> str:
@@ -16,9 +17,10 @@ def line(message: Message) -> str:
             f"{s.kind} {s.id}  {message.summary}"
         )
     if isinstance(message, Incident):
+        stands = standing_words(message)
         return (
             f"{time}  incident  {message.state:<8}{message.severity:<9}{message.cause_word}  {message.id}  "
-            f"{message.summary}; do: {message.action}; {message.runbook}"
+            f"{message.summary}; do: {message.action}; {message.runbook}" + (f"; {stands}" if stands else "")
         )
     if isinstance(message, NodeHealth):
         why = ", ".join(f"{r.cause} on {r.part} -{r.points:g}" for r in message.reasons[:3])
