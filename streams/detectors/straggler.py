@@ -4,7 +4,6 @@ In a synchronous job the step ends for all together, so step time says nothing a
 slow rank is the one that waits *least*. Judged are ratios of own compute time to the peers' median.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,32 +15,29 @@ from collectors.contract.topic import Topic
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
 from streams.contract import Finding
 from streams.detector import Tick
+from streams.detectors.straggler_comm import remember_transfer, slow_transfers
 from streams.detectors.straggler_findings import NAME
-from streams.detectors.straggler_groups import PeerGroup, peer_groups
-from streams.detectors.straggler_job import (
-    imbalance,
-    quality,
-    regression,
-    remember_stages,
-    remember_time,
-)
+from streams.detectors.straggler_groups import peer_groups
+from streams.detectors.straggler_host import remember_host
+from streams.detectors.straggler_imbalance import imbalance, remember_loads, remember_stages
+from streams.detectors.straggler_job import quality, regression, remember_time
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_load import Sample, choose_load
+from streams.detectors.straggler_models import mixed_models
+from streams.detectors.straggler_past import look_back
 from streams.detectors.straggler_state import Kept, StragglerState
-from streams.detectors.straggler_statistic import ratios_to_others
 from streams.detectors.straggler_steps import OpenStep
-from streams.detectors.straggler_verdicts import (
-    Candidate,
+from streams.detectors.straggler_suspects import (
     follow,
     forget_settled,
     look,
-    look_alone,
     moved,
     open_candidates,
     release,
     settle,
     worsen,
 )
+from streams.detectors.straggler_words import Candidate
 
 ENDED_GRACE_US = 600_000_000
 """Reports of an attempt that ended so recently are its last words, not a new life."""
@@ -107,13 +103,16 @@ class StragglerDetector:
             state.begin(report.attempt)
             state.steps.take(self.limits, report)
         for rank in report.rank:
-            state.nodes[rank] = report.node
+            if rank in state.steps.last:
+                state.nodes[rank] = report.node
         kept.first = state.steps.first
         return out + self._judge_due(state, report.ts_us)
 
     def _event(self, state: StragglerState, event: JobEvent) -> list[Finding]:
         state.cluster, state.job = event.cluster, event.job
         out: list[Finding] = []
+        if event.model is not None and event.model.dtype is not None:
+            state.dtype = event.model.dtype
         if event.placement and event.ts_us > state.placed_us:
             out += self._place(state, event)
         if event.kind == "ended":
@@ -174,41 +173,50 @@ class StragglerDetector:
             self._choose_load(state)
         state.recent.append(step)
         state.judged += 1
-        own = self._own(state, step)
         muted = number <= state.muted_step
-        out: list[Finding] = []
-        found: list[Candidate] = []
-        alone: list[PeerGroup] = []
-        whole = True
-        for group in state.groups:
-            present = {rank: own[rank] for rank in group.ranks if rank in own}
-            if len(present) < limits.present * len(group.ranks):
-                whole = False
-                continue
-            if len(group.ranks) <= 2:
-                self._remember_own(group, present)
-            if len(present) >= 2:
-                group.remember(limits, ratios_to_others(present), math.log(limits.effect) / 2)
-                if not muted:
-                    found += look(limits, state, group)
-            elif len(group.ranks) == 1:
-                alone.append(group)
-            if state.kept.suspects:
-                follow(limits, state, group, number)
+        own = self._own(state, step)
+        found, whole = self._compare(state, number, step, own, muted=muted)
         remember_time(limits, state, number, step)
         remember_stages(state, own)
+        remember_loads(limits, state, step)
+        remember_transfer(limits, state, number, step)
         if muted:
             forget_settled(state, number)
             return []
-        found += look_alone(limits, state, alone)
-        out += settle(limits, state, number, ts_us)
+        if not found:
+            found = look_back(limits, state, [g for g in state.groups if g.compute.last or len(g.ranks) == 1])
+        out = settle(limits, state, number, ts_us)
         out += open_candidates(limits, state, found, number, ts_us)
+        out += slow_transfers(limits, state, number, ts_us)
         out += regression(limits, state, number, ts_us)
         if state.kept.suspects and state.judged % limits.shift_steps == 0:
             out += worsen(limits, state, ts_us)
         if state.judged % limits.settled_steps == 0:
             out += imbalance(limits, state, ts_us)
+            out += mixed_models(limits, state, ts_us)
         return out + quality(limits, state, step, whole, ts_us)
+
+    def _compare(
+        self, state: StragglerState, number: int, step: OpenStep, own: dict[int, float], *, muted: bool
+    ) -> tuple[list[Candidate], bool]:
+        """Add the step to every group; who is newly slow in it, and whether all groups told their compute."""
+        limits = self.limits
+        found: list[Candidate] = []
+        whole = True
+        for group in state.groups:
+            present = {rank: own[rank] for rank in group.ranks if rank in own}
+            told = len(present) >= limits.present * len(group.ranks)
+            whole = whole and told
+            if told:
+                group.remember_own(limits, present)
+            if told and len(present) > 1:
+                group.compute.remember(limits, present)
+                found += [] if muted else look(limits, state, group, "compute")
+            if remember_host(limits, group, step) and not muted:
+                found += look(limits, state, group, "host")
+            if state.kept.suspects:
+                follow(limits, state, group, number)
+        return found, whole
 
     def _gated(self, state: StragglerState, number: int, step: OpenStep) -> bool:
         """Warm-up, and what a checkpoint, an evaluation or a profile disturbs: the step and the next one."""
@@ -256,11 +264,3 @@ class StragglerDetector:
             if load is not None:
                 own[rank] = compute_s / load
         return own
-
-    def _remember_own(self, group: PeerGroup, present: dict[int, float]) -> None:
-        longest = self.limits.base_steps + max(self.limits.windows)
-        for rank, value in present.items():
-            series = group.own.setdefault(rank, [])
-            series.append(math.log(value))
-            if len(series) > 2 * longest:
-                del series[:-longest]

@@ -1,13 +1,12 @@
-"""The words of the straggler verdicts: whom they name, what they show, what the slow-down costs."""
+"""The form of every straggler finding: whom it names, what it shows, what it costs."""
 
-import math
 from collections.abc import Sequence
 
 from collectors.contract.job import Placement
-from streams.contract import Evidence, Finding, Severity, Subject
+from streams.contract import Candidate, Confidence, Evidence, Finding, Severity, Subject
+from streams.detectors.straggler_cost import Cost, compute_of, cpu_of, data_of, others, typical, wait_of
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_state import StragglerState
-from streams.detectors.straggler_statistic import median
 
 NAME = "straggler"
 
@@ -42,6 +41,9 @@ def finding(
     summary: str,
     evidence: Sequence[Evidence],
     action: str | None = None,
+    confidence: Confidence | None = None,
+    cost: Cost | None = None,
+    candidates: Sequence[Candidate] = (),
 ) -> Finding:
     """A finding of this detector; its state is set when it is sent."""
     return Finding(
@@ -57,55 +59,37 @@ def finding(
         limit=None if factor is None else limits.effect,
         unit=None if factor is None else "ratio",
         summary=summary,
-        evidence=list(evidence),
+        evidence=[*evidence, *([] if cost is None else cost.evidence())],
         jobs=[state.job],
         action=action,
+        confidence=confidence,
+        slowdown=None if cost is None else cost.slowdown,
+        gpu_hours_lost_per_hour=None if cost is None else cost.gpu_hours_lost_per_hour,
+        candidates=list(candidates),
     )
 
 
-def rank_evidence(state: StragglerState, rank: int, peers: Sequence[int]) -> list[Evidence]:
-    """Own compute and wait beside the peers', from the last judged steps. A slow rank computes longest and
+def rank_evidence(state: StragglerState, rank: int, ranks: Sequence[int], steps: int) -> list[Evidence]:
+    """Own compute, host and wait beside the peers', from the last judged steps. A slow rank computes longest and
     waits least."""
-    others = [r for r in peers if r != rank]
+    peers = others(rank, ranks)
     out = []
-    for what, column in (("own compute", 0), ("wait", 1)):
-        mine = _typical(state, [rank], column)
-        theirs = _typical(state, others, column)
+    for what, cell in (
+        ("own compute", compute_of),
+        ("data wait", data_of),
+        ("host work", cpu_of),
+        ("wait", wait_of),
+    ):
+        mine = typical(state, [rank], cell, steps)
+        theirs = typical(state, peers, cell, steps)
         if mine is not None:
             out.append(Evidence(what=f"{what} of rank {rank}, median", value=mine, unit="s"))
         if theirs is not None:
-            out.append(Evidence(what=f"{what} of its {len(others)} peers, median", value=theirs, unit="s"))
+            out.append(Evidence(what=f"{what} of its {max(1, len(ranks) - 1)} peers, median", value=theirs, unit="s"))
     return out
 
 
-def cost_evidence(state: StragglerState, rank: int, peers: Sequence[int]) -> list[Evidence]:
-    """GPU-hours lost per hour = world size x (1 - 1/S), S = T / (T - (C_slow - C_peers)): exact for pure data
-    parallelism, an upper bound under a pipeline."""
-    step = _typical(state, peers, 2)
-    mine = _typical(state, [rank], 0)
-    theirs = _typical(state, [r for r in peers if r != rank], 0)
-    if step is None or mine is None or theirs is None:
-        return []
-    excess = mine - theirs
-    if not 0 < excess < step:
-        return []
-    world = max(len(state.placement), len(state.steps.last))
-    return [
-        Evidence(what="step time of the job, median", value=step, unit="s"),
-        Evidence(
-            what="GPU-hours lost per hour, estimate",
-            value=lost_per_hour(world, step / (step - excess)),
-            unit="GPU-h/h",
-        ),
-    ]
-
-
-def lost_per_hour(world: int, slowdown: float) -> float:
-    """GPU-hours that a job of `world` GPUs loses in an hour when its steps take `slowdown` times as long."""
-    return world * (1 - 1 / slowdown)
-
-
-def window_evidence(limits: StragglerLimits, window: int, sigma: float | None) -> list[Evidence]:
+def window_evidence(window: int, sigma: float | None) -> list[Evidence]:
     """How the verdict was reached."""
     out = [Evidence(what="judged steps in the window", value=float(window), unit="steps")]
     if sigma is not None:
@@ -118,16 +102,6 @@ def percent(factor: float) -> str:
     return f"{(factor - 1) * 100:.0f} %"
 
 
-def shift_factor(mu: float) -> float:
-    """A natural logarithm as a factor."""
-    return math.exp(mu)
-
-
-def _typical(state: StragglerState, ranks: Sequence[int], column: int) -> float | None:
-    values = [
-        value
-        for step in state.recent
-        for rank in ranks
-        if (entry := step.entries.get(rank)) is not None and (value := entry[column]) is not None
-    ]
-    return median(values) if values else None
+def named(ranks: Sequence[int]) -> str:
+    """The first of some ranks: `1, 2, 3 ...`."""
+    return ", ".join(str(r) for r in ranks[:8]) + (" ..." if len(ranks) > 8 else "")

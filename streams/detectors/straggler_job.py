@@ -1,15 +1,18 @@
-"""What is the job's and no rank's: imbalance by design or by data, a slower job, telemetry with holes."""
+"""What is the job's and no rank's: a step time that left the job's own past, and telemetry with holes."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 
 from streams.contract import Evidence, Finding
-from streams.detectors.straggler_findings import finding, job_subject, lost_per_hour
+from streams.detectors.straggler_cost import Cost, lost_per_hour
+from streams.detectors.straggler_findings import finding, job_subject, named
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_state import StragglerState
-from streams.detectors.straggler_statistic import level_shift, median, sigma_of
-from streams.detectors.straggler_steps import OpenStep
+from streams.detectors.straggler_statistic import level_shift, median
+from streams.detectors.straggler_steps import COMPUTE, CPU, DATA, TRANSFER, WAIT, Entry, OpenStep
+
+_SAMPLED_RANKS = 64
+_PARTS = (("compute", COMPUTE), ("waiting for data", DATA), ("host work", CPU), ("transfer", TRANSFER), ("wait", WAIT))
 
 
 def remember_time(limits: StragglerLimits, state: StragglerState, number: int, step: OpenStep) -> None:
@@ -25,12 +28,15 @@ def remember_time(limits: StragglerLimits, state: StragglerState, number: int, s
     if state.by_tokens:
         y -= math.log(sum(tokens) / len(tokens))
     state.times.append(y)
+    some = list(step.entries.values())[:: -(-len(step.entries) // _SAMPLED_RANKS)]
+    state.parts.append(Entry._make(_middle(some, cell) for cell in range(len(Entry._fields))))
     if state.kept.regression_base is not None and number > state.kept.regression_since:
         state.times_since.append(y - state.kept.regression_base)
         del state.times_since[: -limits.settled_steps]
     longest = limits.shift_steps + limits.base_steps
     if len(state.times) > 2 * longest:
         del state.times[:-longest]
+        del state.parts[:-longest]
 
 
 def regression(limits: StragglerLimits, state: StragglerState, number: int, ts_us: int) -> list[Finding]:
@@ -45,13 +51,13 @@ def regression(limits: StragglerLimits, state: StragglerState, number: int, ts_u
         state.times_since.clear()
         edge = kept.episodes.clear("regression", ts_us, f"{state.job} is as fast as before again", [told])
         return [] if edge is None else [edge]
-    if any(suspect.sure for suspect in kept.suspects.values()):
+    if kept.comm or any(suspect.sure for suspect in kept.suspects.values()):
         return []
     shift = level_shift(limits, state.times)
     if shift is None or not _in_band(limits, state):
         return []
     factor = math.exp(shift.mu)
-    world = max(len(state.placement), len(state.steps.last))
+    now_s = median([p.step_s for p in state.parts[-limits.shift_steps :] if p.step_s is not None])
     kept.regression_base = shift.base
     kept.regression_since = number
     edge = kept.episodes.report(
@@ -71,36 +77,14 @@ def regression(limits: StragglerLimits, state: StragglerState, number: int, ts_u
                     value=float(limits.shift_steps),
                     unit="steps",
                 ),
-                Evidence(
-                    what="GPU-hours lost per hour, estimate",
-                    value=lost_per_hour(world, factor),
-                    unit="GPU-h/h",
-                ),
+                *_grown(limits, state),
             ],
             action="look for what all ranks share: power cap, switch, storage, a change of code or data",
+            confidence="medium",
+            cost=Cost(now_s, factor, lost_per_hour(state.world, factor), bound=False),
         ),
     )
     return [] if edge is None else [edge]
-
-
-def remember_stages(state: StragglerState, own: Mapping[int, float]) -> None:
-    """Add the median compute of each pipeline stage in one judged step."""
-    stages: dict[int, list[float]] = defaultdict(list)
-    for group in state.groups:
-        if group.stage is not None:
-            stages[group.stage] += [own[rank] for rank in group.ranks if rank in own]
-    medians = {stage: median(values) for stage, values in stages.items() if values}
-    if len(medians) < 2:
-        return
-    state.stages.append(medians)
-    if len(state.stages_first) < 5:
-        state.stages_first.append(medians)
-
-
-def imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) -> list[Finding]:
-    """Unequal work, which no part is to blame for: between pipeline stages, or from the data."""
-    out = [_stage_imbalance(limits, state, ts_us), _data_imbalance(limits, state, ts_us)]
-    return [edge for edge in out if edge is not None]
 
 
 def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whole: bool, ts_us: int) -> list[Finding]:
@@ -114,8 +98,7 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
         state.incomplete = max(state.incomplete, 0) + 1
         if state.incomplete >= limits.quality_steps:
             missing = [r for r in sorted(state.steps.last) if r not in step.entries]
-            names = ", ".join(str(r) for r in missing[:8]) + (" ..." if len(missing) > 8 else "")
-            words = f"{len(missing)} ranks do not report their steps: {names}"
+            words = f"{len(missing)} ranks do not report their steps: {named(missing)}"
             if not missing:
                 words = "its ranks do not report compute of their own, so a slow one cannot be found"
             edge = state.kept.episodes.report(
@@ -139,103 +122,31 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
 
 
 def _in_band(limits: StragglerLimits, state: StragglerState) -> bool:
-    band = math.log(limits.settled)
+    """No rank is slower than its peers, and none kept up its old pace while the others fell behind."""
+    low, high = -math.log(limits.effect), math.log(limits.settled)
     return all(
-        median(series[-limits.shift_steps :]) < band
+        low < median(series[-limits.shift_steps :]) < high
         for group in state.groups
-        for series in group.ratios.values()
+        for series in group.compute.ratios.values()
         if series
     )
 
 
-def _stage_ratios(steps: list[dict[int, float]]) -> tuple[int, float] | None:
-    """The stage that is slowest over the steps and how much over the median of the others."""
-    stages = sorted({stage for step in steps for stage in step})
-    if len(stages) < 2:
-        return None
-    typical = {stage: median([s[stage] for s in steps if stage in s]) for stage in stages}
-    top = max(stages, key=lambda stage: typical[stage])
-    return top, typical[top] / median([typical[s] for s in stages if s != top])
+def _middle(entries: Sequence[Entry], cell: int) -> float | None:
+    values = [value for entry in entries if (value := entry[cell]) is not None]
+    return median(values) if values else None
 
 
-def _stage_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) -> Finding | None:
-    last = _stage_ratios(list(state.stages))
-    first = _stage_ratios(state.stages_first)
-    if last is None or first is None or len(state.stages) < limits.settled_steps:
-        return None
-    stage, ratio = last
-    if ratio < limits.settled:
-        return state.kept.episodes.clear("stages", ts_us, f"the stages of {state.job} work alike")
-    noises = [_noise(limits, group.steps) for group in state.groups if group.stage == stage]
-    steady = all(noise <= limits.stage_noise for noise in noises)
-    if ratio < limits.effect or first[0] != stage or first[1] < limits.settled or not steady:
-        return None
-    return state.kept.episodes.report(
-        "stages",
-        finding(
-            limits,
-            state,
-            job_subject(state),
-            ts_us,
-            cause="imbalance_stage",
-            severity="info",
-            factor=ratio,
-            summary=(
-                f"pipeline stage {stage} of {state.job} computes {ratio:.2f} times as long as the others, on "
-                "all replicas and from the start: a split of the model, not a fault"
-            ),
-            evidence=[
-                Evidence(what=f"own compute of stage {s}, median", value=v, unit="s")
-                for s, v in sorted(state.stages[-1].items())[:16]
-            ],
-            action="move layers between the stages",
-        ),
-    )
-
-
-def _data_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) -> Finding | None:
-    worst: tuple[float, float, float] | None = None
-    quiet = True
-    for group in state.groups:
-        steps = list(group.steps)[-limits.settled_steps :]
-        if len(group.ranks) < 4 or len(steps) < limits.settled_steps:
-            continue
-        if any(rank in state.kept.suspects for rank in group.ranks):
-            quiet = False
-            continue
-        noise = _noise(limits, steps)
-        quiet = quiet and noise < limits.data_noise / 2
-        top = Counter(max(step, key=step.__getitem__) for step in steps)
-        share = top.most_common(1)[0][1] / len(steps)
-        excess = median([max(step.values()) for step in steps])
-        if noise > limits.data_noise and share <= limits.data_share and excess >= math.log(limits.effect):
-            worst = max(worst or (0.0, 0.0, 0.0), (excess, noise, share))
-    if worst is None:
-        return state.kept.episodes.clear("data", ts_us, f"the ranks of {state.job} work alike") if quiet else None
-    factor = math.exp(worst[0])
-    return state.kept.episodes.report(
-        "data",
-        finding(
-            limits,
-            state,
-            job_subject(state),
-            ts_us,
-            cause="imbalance_data",
-            severity="info",
-            factor=factor,
-            summary=(
-                f"in each step of {state.job} another rank is slowest, typically {factor:.2f} times its peers: "
-                "unequal data, not a fault"
-            ),
-            evidence=[
-                Evidence(what="noise between peers, sigma of ln(ratio)", value=worst[1], unit="ln"),
-                Evidence(what="most steps in which one rank was slowest", value=worst[2], unit="fraction"),
-            ],
-            action="balance sequence lengths between ranks",
-        ),
-    )
-
-
-def _noise(limits: StragglerLimits, steps: Iterable[Mapping[int, float]]) -> float:
-    values = [x for step in list(steps)[-limits.settled_steps :] for x in step.values()]
-    return sigma_of(values, limits.noise_floor)
+def _grown(limits: StragglerLimits, state: StragglerState) -> list[Evidence]:
+    """What a typical rank spent before and now, the part that grew most first."""
+    now, past = state.parts[-limits.shift_steps :], state.parts[: -limits.shift_steps][-limits.base_steps :]
+    rows = []
+    for what, cell in _PARTS:
+        before_s, now_s = _middle(past, cell), _middle(now, cell)
+        if before_s is not None and now_s is not None:
+            rows.append((now_s - before_s, what, before_s, now_s))
+    return [
+        Evidence(what=f"{what} of a typical rank {when}, median", value=value, unit="s")
+        for _, what, before_s, now_s in sorted(rows, reverse=True)
+        for when, value in (("before", before_s), ("now", now_s))
+    ]

@@ -20,6 +20,9 @@ class StragglerLimits:
     certainty: float = 5.5
     """So must the clipped mean: the median alone, of 5 or 10 steps at 4 standard errors, accuses one healthy rank
     in 50,000 windows, which is one an hour in a noisy job of 64."""
+    certain_ranks: int = 64
+    """Ranks of a job for which `certainty` holds. In a larger one it rises to sqrt(certainty^2 + 2 ln(ranks / this)), so
+    that a job of 10,000 accuses a healthy rank no oftener. Our own choice."""
     clip: float = 3.0
     """Standard deviations at which single steps are clipped for that mean."""
     share: float = 0.8
@@ -50,6 +53,8 @@ class StragglerLimits:
     """Steps in a row that a rank may miss before it is waited for no more."""
     open_steps: int = 256
     """Most unjudged steps of one job in memory."""
+    most_ranks: int = 131_072
+    """Most ranks of one job that are remembered; further ones are not judged. Our own choice."""
     leap: int = 1_000
     """A step number further ahead, from few ranks, is a mistake of theirs and not where the job is."""
     rewind_us: int = 120_000_000
@@ -68,6 +73,18 @@ class StragglerLimits:
     """... and an imbalance of the data is not: noise above this, and the slowest rank changes."""
     data_share: float = 0.34
     """No rank may be the slowest in more of the steps, else it is not the data."""
+    data_fit: float = 0.5
+    """Where the work of each rank is known, its compute time must follow it with such a correlation, else the noise is
+    not the data's. Our own choice; sums over long steps reach less than the 0.98 of single microbatches."""
+    past_ranks: int = 16
+    """Ranks that left their own past at once although their peers hide it. More of them are the job's. Our choice."""
+    comm_windows: tuple[int, ...] = (3, 5, 10)
+    """Steps over which all members of a group transfer longer than before. Three at least: Lockstep's own rule after
+    Aegis and C4, as collectives slow down together."""
+    comm_ticket: float = 1.02
+    """A slower transfer is worth a ticket when steps take so many times as long, ..."""
+    comm_page: float = 1.10
+    """... a page from here on, and a record below. Our own choice, the page at `effect`."""
     worse: float = 2.0
     """An open slow-down speaks again when its excess has grown by this."""
     host_ranks: int = 2

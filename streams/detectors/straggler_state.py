@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Literal
 
 from msgspec import Struct, structs
 from msgspec import field as kept_field
@@ -9,8 +10,10 @@ from msgspec import field as kept_field
 from collectors.contract.job import Placement
 from streams.detectors.straggler_groups import PeerGroup
 from streams.detectors.straggler_load import EQUAL, Load, Sample
-from streams.detectors.straggler_steps import OpenStep, Steps
+from streams.detectors.straggler_steps import Entry, OpenStep, Steps
 from streams.episodes import Episodes
+
+By = Literal["compute", "host"]
 
 
 class Suspect(Struct, frozen=True):
@@ -23,6 +26,8 @@ class Suspect(Struct, frozen=True):
     """ln(compute) of its own past, where it has no peers."""
     sure: bool = True
     """False: one of two that parted, and nobody knows which changed."""
+    by: By = "compute"
+    """What is longer than the peers': its own compute, or what its host adds to the step."""
 
 
 class Kept(Struct):
@@ -37,6 +42,9 @@ class Kept(Struct):
     regression_base: float | None = None
     """ln(step time) before the job slowed as a whole; None: it has not."""
     regression_since: int = -1
+    comm: dict[int, float] = kept_field(default_factory=dict)
+    """First rank of a group whose transfers take longer -> ln(transfer) before."""
+    comm_since: int = -1
     suspects: dict[int, Suspect] = kept_field(default_factory=dict)
     settled: dict[int, int] = kept_field(default_factory=dict)
     """Rank -> the step in which it recovered, while that is recent."""
@@ -73,6 +81,12 @@ class StragglerState:
     times: list[float] = field(default_factory=list)
     """ln(step time) of judged steps, per token where tokens are known."""
     by_tokens: bool | None = None
+    parts: list[Entry] = field(default_factory=list)
+    """What a typical rank spent in the same steps."""
+    dtype: str | None = None
+    """In which the job computes, as it says."""
+    comm_above: dict[int, list[float]] = field(default_factory=dict)
+    """First rank of a group in `kept.comm` -> ln(transfer / before) of the steps since."""
     stages: deque[dict[int, float]] = field(default_factory=lambda: deque(maxlen=20))
     stages_first: list[dict[int, float]] = field(default_factory=list)
     judged: int = 0
@@ -88,10 +102,12 @@ class StragglerState:
         self.kept.first = None
         self.kept.ended_us = None
         self.kept.regression_since = -1
+        self.kept.comm_since = -1
         self.kept.suspects = {r: structs.replace(s, since=-1) for r, s in self.kept.suspects.items()}
         self.kept.settled = {}
         self.since_open.clear()
         self.times_since.clear()
+        self.comm_above.clear()
         now_us = self.steps.now_us
         self.steps = Steps(now_us=now_us)
         self.muted_step = -1
@@ -100,6 +116,7 @@ class StragglerState:
         self.samples.clear()
         self.recent.clear()
         self.times.clear()
+        self.parts.clear()
         self.by_tokens = None
         self.stages.clear()
         self.stages_first.clear()
@@ -112,6 +129,16 @@ class StragglerState:
         """Make the peer groups anew before the next step is judged."""
         self.groups = []
         self.grouped = (-1, -1)
+
+    @property
+    def world(self) -> int:
+        """Ranks of the job, as placed or as heard."""
+        return max(len(self.placement), len(self.steps.last))
+
+    @property
+    def pipelined(self) -> bool:
+        """Whether the job has several pipeline stages."""
+        return len({group.stage for group in self.groups}) > 1
 
     def node_of(self, rank: int) -> str | None:
         """Where a rank runs, by the placement or else by who reported it."""

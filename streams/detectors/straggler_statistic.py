@@ -66,16 +66,25 @@ def ratios_to_others(own: Mapping[int, float]) -> dict[int, float]:
     return out
 
 
-def slow_window(limits: StragglerLimits, series: Sequence[float], noise: Callable[[int], float]) -> Slow | None:
+def certainty_for(limits: StragglerLimits, ranks: int) -> float:
+    """Standard errors that the clipped mean of one of so many ranks must stand above its peers."""
+    return math.sqrt(limits.certainty**2 + 2 * math.log(max(1.0, ranks / limits.certain_ranks)))
+
+
+def slow_window(
+    limits: StragglerLimits, series: Sequence[float], noise: Callable[[int], float], ranks: int = 1
+) -> Slow | None:
     """The shortest window at the end of a rank's ratios that shows a lasting slow-down.
 
-    `noise(n)`: the group's noise from before the last n steps; asked for only when the effect is there.
+    `noise(n)`: the group's noise from before the last n steps; asked for only when the effect is there. `ranks`: how
+    many are judged beside this one.
     """
     effect = math.log(limits.effect)
+    recent = list(series[-max(limits.windows) :])
     for n in limits.windows:
-        if len(series) < n:
+        if len(recent) < n:
             return None
-        window = series[-n:]
+        window = recent[-n:]
         if sum(1 for x in window if x > effect / 2) < limits.share_of(n) * n:
             continue
         mu = min(window) if n < 5 else median(window)
@@ -86,7 +95,7 @@ def slow_window(limits: StragglerLimits, series: Sequence[float], noise: Callabl
             continue
         most = limits.clip * sigma
         mean = mu if n < 5 else sum(max(-most, min(most, x)) for x in window) / n
-        if mean * math.sqrt(n) / sigma >= limits.certainty:
+        if mean * math.sqrt(n) / sigma >= certainty_for(limits, ranks):
             return Slow(n, mu, sigma)
     return None
 
@@ -102,7 +111,7 @@ class Shift:
 def level_shift(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:
     """Has the end of a series of logarithms risen above its own past, for good?"""
     n = limits.shift_steps
-    past = series[-(n + limits.base_steps) : -n]
+    past = list(series[-(n + limits.base_steps) : -n])
     if len(past) < limits.base_least:
         return None
     effect = math.log(limits.effect)
@@ -113,3 +122,30 @@ def level_shift(limits: StragglerLimits, series: Sequence[float]) -> Shift | Non
         return None
     sigma = sigma_of(past, limits.noise_floor)
     return Shift(mu, base) if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) >= limits.z else None
+
+
+def risen(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:
+    """Has the end of a series of logarithms risen above its own past, over the shortest window that shows it?"""
+    for n in limits.comm_windows:
+        past = list(series[-(n + limits.base_steps) : -n])
+        if len(past) < limits.base_least:
+            return None
+        base = median(past)
+        sigma = sigma_of(past, limits.noise_floor)
+        window = [y - base for y in series[-n:]]
+        if min(window) >= math.log(limits.effect) and median(window) * math.sqrt(n) >= limits.certainty * sigma:
+            return Shift(median(window), base)
+    return None
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Pearson's; None where one side does not vary."""
+    if len(pairs) < 3:
+        return None
+    mean_x = sum(x for x, _ in pairs) / len(pairs)
+    mean_y = sum(y for _, y in pairs) / len(pairs)
+    xx = sum((x - mean_x) ** 2 for x, _ in pairs)
+    yy = sum((y - mean_y) ** 2 for _, y in pairs)
+    if xx <= 0 or yy <= 0:
+        return None
+    return sum((x - mean_x) * (y - mean_y) for x, y in pairs) / math.sqrt(xx * yy)

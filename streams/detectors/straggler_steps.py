@@ -7,6 +7,8 @@ from typing import NamedTuple
 from collectors.contract.job import StepReport
 from streams.detectors.straggler_limits import StragglerLimits
 
+_ENDLESS = float("inf")
+
 
 class Entry(NamedTuple):
     """One rank's one step, seconds. `compute_s` None: the rank reported, but not its own compute time."""
@@ -16,6 +18,13 @@ class Entry(NamedTuple):
     step_s: float | None
     tokens: int | None
     sum_sq_len: int | None
+    transfer_s: float | None = None
+    data_s: float | None = None
+    cpu_s: float | None = None
+
+
+COMPUTE, WAIT, STEP, _, _, TRANSFER, DATA, CPU = range(len(Entry._fields))
+"""Positions in an `Entry`."""
 
 
 @dataclass(slots=True)
@@ -48,11 +57,17 @@ class Steps:
 
     def take(self, limits: StragglerLimits, report: StepReport) -> bool:
         """Add a report. The first word of a (rank, step) counts. True: the job has gone back in its steps."""
-        columns = (report.compute_s, report.wait_s, report.step_s, report.tokens, report.sum_sq_len)
-        for i, (rank, number, phase) in enumerate(zip(report.rank, report.step, report.phase, strict=False)):
+        count = len(report.rank)
+        saves = _readable(report.checkpoint_s, count)
+        cells = zip(*(_readable(getattr(report, name), count) for name in Entry._fields), strict=True)
+        told = zip(report.rank, report.step, report.phase, saves, cells, strict=False)
+        for rank, number, phase, saved, row in told:
             if number < 0:
                 continue
-            if number > self.last.get(rank, -1):
+            known = self.last.get(rank)
+            if known is None and len(self.last) >= limits.most_ranks:
+                continue
+            if known is None or number > known:
                 self.last[rank] = number
             self.gone.discard(rank)
             if self.first is None or number < self.first:
@@ -68,9 +83,8 @@ class Steps:
                 continue
             step.first_us = min(step.first_us, report.ts_us)
             step.last_us = max(step.last_us, report.ts_us)
-            saved = _at(report.checkpoint_s, i)
             step.train = step.train and phase == "train" and (saved is None or saved == 0)
-            step.entries[rank] = Entry(*(_at(column, i) for column in columns))  # type: ignore[arg-type]
+            step.entries[rank] = Entry._make(row)
         return len(self.repeated) * 2 > len(self.last) - len(self.gone)
 
     def due(self, limits: StragglerLimits, now_us: int) -> Iterator[tuple[int, OpenStep, int]]:
@@ -122,6 +136,9 @@ class Steps:
                     self.gone.add(rank)
 
 
-def _at(column: Sequence[float | None], i: int) -> float | None:
-    value = column[i] if i < len(column) else None
-    return value if value is not None and 0 <= value < float("inf") else None
+def _readable(column: Sequence[float | None], count: int) -> Sequence[float | None]:
+    """The column with `count` cells: None where it is too short or holds no length of time."""
+    if not column:
+        return [None] * count
+    kept = [value if value is not None and 0 <= value < _ENDLESS else None for value in column[:count]]
+    return kept if len(kept) == count else [*kept, *([None] * (count - len(kept)))]

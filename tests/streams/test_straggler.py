@@ -32,7 +32,7 @@ def test_quiet_groups_of_four_under_a_pipeline(seed: int, factor: float) -> None
     job = Job(dp=4, pp=4, compute=noisy(seed, 19.2, 0.007, slow_from(rank, 16, factor)))
     found = run(story(job))
     assert blamed(found) == {rank}
-    (edge,) = of(found, "slow_rank")
+    (edge,) = of(found, "gpu_slow")
     assert edge.value == pytest.approx(factor, rel=0.05)
     steps = [r.ts_us for r in job.reports() if r.node == "n1"]
     assert edge.ts_us == steps[18]
@@ -40,14 +40,14 @@ def test_quiet_groups_of_four_under_a_pipeline(seed: int, factor: float) -> None
 
 def test_a_rank_slow_from_the_start_is_found_at_its_third_judged_step() -> None:
     job = Job(dp=4, pp=4, compute=noisy(1, 19.2, 0.007, slow_from(0, 0, 2.351)), steps=14)
-    (edge,) = of(run(story(job)), "slow_rank")
+    (edge,) = of(run(story(job)), "gpu_slow")
     assert edge.ts_us == [r.ts_us for r in job.reports() if r.node == "n1"][12]
     assert (edge.subject.id, edge.subject.node, edge.subject.gpu_uuid) == ("j/0", "n0", "GPU-0")
     told = {e.what: e.value for e in edge.evidence}
     assert told["own compute of rank 0, median"] == pytest.approx(45.1, rel=0.03)
     assert told["own compute of its 3 peers, median"] == pytest.approx(19.2, rel=0.03)
     assert told["wait of rank 0, median"] == pytest.approx(0.2, rel=0.01)
-    assert told["GPU-hours lost per hour, estimate"] == pytest.approx(16 * (1 - 19.4 / 45.3), rel=0.05)
+    assert edge.gpu_hours_lost_per_hour == pytest.approx(16 * (1 - 19.4 / 45.3), rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -121,7 +121,7 @@ def test_of_two_peers_the_one_that_left_its_own_past_is_slow() -> None:
     found = run(story(Job(dp=2, compute=faster, steps=50)))
     assert [(f.cause, f.severity, f.subject.rank) for f in found] == [("pair_divergence", "info", 0)]
     slower = noisy(7, 1.0, 0.005, slow_from(0, 25, 1.3))
-    assert [(f.cause, f.subject.rank) for f in run(story(Job(dp=2, compute=slower, steps=50)))] == [("slow_rank", 0)]
+    assert [(f.cause, f.subject.rank) for f in run(story(Job(dp=2, compute=slower, steps=50)))] == [("gpu_slow", 0)]
 
 
 def test_a_rank_without_peers_is_held_against_its_own_past() -> None:

@@ -1,0 +1,86 @@
+"""One quantity of a peer group, judged step by step: ratios to the others, their noise, who was highest."""
+
+import math
+from array import array
+from collections import deque
+from collections.abc import Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
+
+from streams.detectors.straggler_limits import StragglerLimits
+from streams.detectors.straggler_statistic import ratios_to_others, sigma_of
+
+
+@dataclass(slots=True)
+class Track:
+    """ln(own / median of the others) of each rank. Ratios of all ranks are kept; the noise is from some of them."""
+
+    size: int
+    """Ranks of the group."""
+    sampled: Sequence[int]
+    """The ranks whose ratios tell the noise: all of a small group, as many of a large one as give a sure value."""
+    last: dict[int, float] = field(default_factory=dict)
+    """The ratios of the last judged step."""
+    samples: deque[list[tuple[int, float]]] = field(default_factory=deque)
+    tops: deque[tuple[int, float]] = field(default_factory=deque)
+    """The highest rank of each of the last steps, and its ratio."""
+    ratios: dict[int, MutableSequence[float]] = field(default_factory=dict)
+    quiet: dict[int, int] = field(default_factory=dict)
+    """Rank -> judged steps in a row at less than half the effect."""
+    _noises: dict[int, float] = field(default_factory=dict)
+
+    def remember(self, limits: StragglerLimits, values: Mapping[int, float]) -> None:
+        """Add one judged step: rank -> seconds (or seconds by unit of work), two ranks at least."""
+        ratios = ratios_to_others(values)
+        longest = max(limits.windows)
+        half_effect = math.log(limits.effect) / 2
+        self._noises.clear()
+        self.last = ratios
+        self.samples.append([(rank, ratios[rank]) for rank in self.sampled if rank in ratios])
+        if len(self.samples) > longest + limits.noise_steps:
+            self.samples.popleft()
+        top = max(ratios, key=ratios.__getitem__)
+        self.tops.append((top, ratios[top]))
+        if len(self.tops) > limits.settled_steps:
+            self.tops.popleft()
+        for rank, x in ratios.items():
+            extend(self.ratios, rank, x, longest)
+            self.quiet[rank] = 0 if x > half_effect else self.quiet.get(rank, 0) + 1
+
+    def noise(self, limits: StragglerLimits, rank: int, window: int) -> float:
+        """The group's noise before the last `window` steps, so that the slow steps do not hide themselves.
+
+        Right after a start there is no before: then the other ranks' ratios of the window count too, and
+        a few values are trusted less.
+        """
+        known = self._noises.get(window)
+        if known is not None:
+            return known
+        steps = list(self.samples)
+        before = [x for step in steps[-(window + limits.noise_steps) : -window] for _, x in step]
+        for_all = True
+        if len(before) < limits.noise_values and self.size > 2:
+            before += [x for step in steps[-window:] for r, x in step if r != rank]
+            for_all = False
+        elif len(before) < limits.pair_values:
+            before += [x for step in steps[-window:] for _, x in step]
+        independent = max(1.0, len(before) * (1 - 1 / self.size))
+        doubt = 1 + limits.noise_doubt / math.sqrt(independent)
+        sigma = max(limits.noise_floor, sigma_of(before, 0.0) * doubt)
+        if for_all:
+            self._noises[window] = sigma
+        return sigma
+
+    def spread(self, limits: StragglerLimits) -> float:
+        """The noise of the last steps as it is, natural logarithm."""
+        steps = list(self.samples)[-limits.settled_steps :]
+        return sigma_of([x for step in steps for _, x in step], limits.noise_floor)
+
+
+def extend(series: dict[int, MutableSequence[float]], rank: int, value: float, longest: int) -> None:
+    """Add to a rank's series, of which the last `longest` values at least are kept."""
+    values = series.get(rank)
+    if values is None:
+        values = series[rank] = array("d")
+    values.append(value)
+    if len(values) > 2 * longest:
+        del values[:-longest]
