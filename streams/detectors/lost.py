@@ -63,7 +63,7 @@ class LostDetector:
         if rows is not None and not rows and scrape.gpus:
             return  # nothing of the page can be read: that is its source's trouble
         calm = rows is None and not state.away and not state.here and scrape.gpus == state.gpus
-        if not calm or not state.kept.counted:
+        if not calm or not state.counted:
             self._look(state, scrape, rows, out)
         state.scrape = scrape
 
@@ -176,7 +176,7 @@ class LostDetector:
                 _clear(state, ALL, scrape.ts_us, "GPUs are on the page again", out)
         if scrape.ts_us < kept.first_us + limits.settled_us or state.away:
             return
-        kept.counted = True
+        state.counted = True
         boards = [g for g in here.values() if any(word in (g.model or "") for word in limits.boards)]
         odd = bool(boards) and len(here) not in limits.usual
         if odd and COUNT not in kept.episodes.open:

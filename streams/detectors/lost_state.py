@@ -39,7 +39,6 @@ class Kept(Struct):
     """The last change of MIG instances, or when all GPUs were gone."""
     last_us: int = 0
     """The last scrape that changed something here: what is not later is old news."""
-    counted: bool = False
     episodes: Episodes = kept_field(default_factory=Episodes)
 
 
@@ -49,6 +48,8 @@ class State:
 
     kept: Kept = field(default_factory=Kept)
     last_us: int = 0
+    counted: bool = False
+    """The GPUs were counted against the usual since they last changed."""
     scrape: GpuScrape | None = None
     gpus: list[Gpu] = field(default_factory=list)
     """As in the last scrape that was looked at closely."""
