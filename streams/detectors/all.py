@@ -7,6 +7,8 @@ from typing import Any, get_args
 from streams.detector import Detector
 from streams.detectors.comm import CommDetector
 from streams.detectors.comm_limits import CommLimits
+from streams.detectors.fabric_blind import CounterBlindDetector
+from streams.detectors.fabric_blind_limits import CounterBlindLimits
 from streams.detectors.fabric_flap import LinkFlapDetector
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.detectors.fabric_link import LinkQualityDetector
@@ -60,6 +62,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("link_flap", LinkFlapLimits, lambda limits: [LinkFlapDetector(limits)]),
     Spec("pause", PauseLimits, lambda limits: [PauseDetector(limits)]),
     Spec("transport", TransportLimits, lambda limits: [TransportDetector(limits)]),
+    Spec("counter_blind", CounterBlindLimits, lambda limits: [CounterBlindDetector(limits)]),
     Spec("silence", SilenceLimits, lambda limits: [SilenceDetector(watch, limits) for watch in get_args(Watch)]),
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from collectors.contract.gpu import GpuScrape
-from tests.streams.fabric import S, host, line, ports
+from tests.streams.fabric import S, host, line, ports, saturating
 from tests.streams.scrapes import gpus
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -86,6 +86,21 @@ def transport(stretches: Sequence[Stretch]) -> list[Item]:
     return out
 
 
+def blind(stretches: Sequence[Stretch]) -> list[Item]:
+    """An InfiniBand port whose counters stop at their end, a scrape a minute."""
+    out: list[Item] = []
+    for word, length in stretches:
+        for _ in range(length):
+            told = {
+                "ib_tx_discard_packets": None if word == "missing" else 65535 if word == "saturated" else 7,
+                "ib_link_down_events": 3,
+            }
+            cells = {name: [0, None if word == "unreadable" else value] for name, value in told.items()}
+            forms = saturating(16, "ib_tx_discard_packets")
+            out.append(ports(60 * len(out), cells, forms=forms, link_layer="infiniband"))
+    return out
+
+
 FABRIC_STORIES = (
     Story(detector="pause", words=("calm", "stormed", "stuck", "pressed", "unreadable"), tell=pause, least=12, most=20),
     Story(
@@ -122,5 +137,8 @@ FABRIC_STORIES = (
         least=8,
         most=16,
         back=60,
+    ),
+    Story(
+        detector="counter_blind", words=("calm", "saturated", "missing", "unreadable"), tell=blind, least=12, most=20
     ),
 )
