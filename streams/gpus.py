@@ -23,6 +23,13 @@ def gpu_subject(node: str, gpu: Gpu) -> Subject:
     return Subject(kind="gpu", id=gpu.uuid, node=node, gpu_uuid=gpu.uuid, gpu_index=gpu.index, pci=gpu.pci)
 
 
+def user_of(gpu: Gpu) -> str | None:
+    """The job that a GPU works for, or else its pod; None: not told."""
+    if gpu.hpc_job is not None and gpu.hpc_job != "":
+        return gpu.hpc_job
+    return None if gpu.pod is None or gpu.pod == "" else f"{gpu.namespace}/{gpu.pod}"
+
+
 def uuids(scrape: GpuScrape) -> list[str]:
     """One per row; rows of MIG instances repeat the UUID of their GPU."""
     return [g.uuid for g in scrape.gpus]

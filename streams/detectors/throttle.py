@@ -14,11 +14,12 @@ from streams.detector import Tick
 from streams.detectors.throttle_causes import held_s
 from streams.detectors.throttle_findings import DETECTOR, gpu_label, hot_gpu, slow_gpu, slow_node
 from streams.detectors.throttle_reading import Reading, ThrottleLimits, is_calm, pace, readings
-from streams.detectors.throttle_state import Judged, Part, ThrottleState
+from streams.detectors.throttle_state import LEARN_US, Judged, Part, ThrottleState
 from streams.episodes import Episodes
 from streams.gpus import is_old
 
 NODE = "node"
+ENERGY, POWER = "156", "155"
 
 
 class ThrottleDetector:
@@ -44,7 +45,11 @@ class ThrottleDetector:
             if before is not None and is_old(message.ts_us, before.ts_us):
                 continue
             state.last[message.source] = message
-            if state.parts or state.rejoin or not is_calm(message, self._limits):
+            if before is not None and message.ts_us < before.ts_us:
+                state.looked_us = message.ts_us
+            if message.ts_us - state.looked_us >= LEARN_US:
+                state.learn(readings(message, self._limits).values(), message.ts_us, self._limits)
+            if state.parts or state.rejoin or not is_calm(message, self._limits, state.least_mhz):
                 self._judge(state, message, before, out)
         return state, [edge for edge in out if edge is not None]
 
@@ -61,6 +66,8 @@ class ThrottleDetector:
     def _judge(
         self, state: ThrottleState, scrape: GpuScrape, before: GpuScrape | None, out: list[Finding | None]
     ) -> None:
+        if before is not None and _is_same_sample(scrape, before):
+            return
         here = readings(scrape, self._limits)
         if state.rejoin:
             state.rejoin = False
@@ -70,15 +77,17 @@ class ThrottleDetector:
         found: list[Judged] = []
         at_work = 0
         for uuid, reading in here.items():
-            its = pace(reading, here, self._limits)
+            its = pace(reading, here, self._limits, state.usual_mhz(uuid, self._limits))
             if its is None:
                 continue
             at_work += 1
             hot = self._is_hot(reading)
             if its.slow or hot or uuid in state.parts:
                 part = state.part(uuid)
-                part.count(its, hot, held_s(reading, scrape, before) if its.slow else {}, scrape.ts_us)
-                found.append(Judged(reading, part, its))
+                spent = hot and reading.margin is not None and reading.margin <= 0.0
+                held = held_s(reading, scrape, before) if its.slow else {}
+                part.count(its, hot, spent, held, scrape.ts_us)
+                found.append(Judged(reading, part, its, before))
         self._node(state, scrape, found, at_work, out)
         for one in found:
             self._gpu(state, scrape, one, out)
@@ -122,6 +131,16 @@ class ThrottleDetector:
 
     def _is_hot(self, reading: Reading) -> bool:
         return reading.margin is not None and reading.margin < self._limits.margin_c
+
+
+def _is_same_sample(scrape: GpuScrape, before: GpuScrape) -> bool:
+    """An exporter that is asked more often than it looks tells the same again: energy and power stand to the digit."""
+    return all(
+        (column := scrape.columns.get(f)) is not None
+        and column == before.columns.get(f)
+        and any(v is not None and v > 0.0 for v in column)
+        for f in (ENERGY, POWER)
+    )
 
 
 def _of_one_cause(slow: list[Judged]) -> list[Judged]:

@@ -1,5 +1,6 @@
 """Why a clock is low: by the time that each reason held it, and what to do."""
 
+import re
 from dataclasses import dataclass
 
 from collectors.contract.gpu import GpuScrape
@@ -15,7 +16,7 @@ from streams.detectors.throttle_reading import (
     SYNC_BOOST,
     Reading,
 )
-from streams.gpus import cell
+from streams.gpus import BLANK, cell, gauge
 
 _BITS: tuple[tuple[int, str], ...] = (
     (HW_THERMAL, "hw_thermal"),
@@ -46,6 +47,19 @@ _ORDER = (
 )
 """Among equals the first is named. The power cap last: under full load it is everyone's companion."""
 LONGEST_S = 60.0
+AT_LIMIT = 0.97
+"""Share of the power limit from which it is reached: own choice."""
+_WINDOW = re.compile(r'DCGM_EXP_CLOCK_EVENTS_COUNT\{.*?clock_event="(?P<reason>\w+)"')
+_WINDOWED = {
+    "hw_thermal": "hw_thermal",
+    "hw_power_brake": "power_brake",
+    "hw_slowdown": "hw_slowdown",
+    "sw_thermal": "sw_thermal",
+    "sync_boost": "sync_boost",
+    "clocks_setting": "clocks_setting",
+    "power_cap": "sw_power_cap",
+}
+"""dcgm-exporter's words for the bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +130,27 @@ def held_s(reading: Reading, scrape: GpuScrape, before: GpuScrape | None) -> dic
             grown = _grown_s(field_id, reading.row, scrape, before)
             if grown > 0.0:
                 held[word] = min(grown, span_s)
-    return held
+    return held or _windowed_s(reading.row, scrape, span_s) or _at_limit_s(reading.row, scrape, span_s)
+
+
+def _windowed_s(row: int, scrape: GpuScrape, span_s: float) -> dict[str, float]:
+    """By the exporter's counts of the last minutes: the share of a reason among them."""
+    counts: dict[str, float] = {}
+    for name, column in scrape.named.items():
+        found = _WINDOW.match(name)
+        word = None if found is None else _WINDOWED.get(found["reason"])
+        value = column[row] if word is not None and row < len(column) else None
+        if word is not None and value is not None and value > 0.0:
+            counts[word] = counts.get(word, 0.0) + value
+    whole = sum(counts.values())
+    return {word: span_s * count / whole for word, count in counts.items()}
+
+
+def _at_limit_s(row: int, scrape: GpuScrape, span_s: float) -> dict[str, float]:
+    """No reason is told, but the power in use is what the limit in force allows."""
+    power, limit = gauge(scrape, "155", row), gauge(scrape, "164", row)
+    at_limit = power is not None and limit is not None and limit > 0.0 and power >= AT_LIMIT * limit
+    return {"sw_power_cap": span_s} if at_limit else {}
 
 
 def why(held: dict[str, float], knows_bits: bool) -> Why:
@@ -129,7 +163,7 @@ def why(held: dict[str, float], knows_bits: bool) -> Why:
     return WHY["no_reason" if knows_bits else "unknown"]
 
 
-def evidence(reading: Reading, scrape: GpuScrape, held: dict[str, float]) -> list[Evidence]:
+def evidence(reading: Reading, scrape: GpuScrape, before: GpuScrape | None, held: dict[str, float]) -> list[Evidence]:
     """The numbers that a person would look up next."""
     found = [
         Evidence(what=f"held down by {word}", value=round(s, 3), unit="s")
@@ -144,9 +178,12 @@ def evidence(reading: Reading, scrape: GpuScrape, held: dict[str, float]) -> lis
         ("power limit in force", "164", "W"),
         ("default power limit", "163", "W"),
     ):
-        value = cell(scrape, field_id, reading.row)
+        value = gauge(scrape, field_id, reading.row)
         if value is not None:
             found.append(Evidence(what=what, value=value, unit=unit))
+    mean_w = _mean_power_w(reading.row, scrape, before)
+    if mean_w is not None:
+        found.append(Evidence(what="mean power since the scrape before", value=round(mean_w, 1), unit="W"))
     if reading.active is not None:
         found.append(Evidence(what="share of time at work", value=round(reading.active, 3), unit="fraction"))
     return found
@@ -156,9 +193,21 @@ def _same_gpu(scrape: GpuScrape, before: GpuScrape, row: int) -> bool:
     return row < len(before.gpus) and before.gpus[row].uuid == scrape.gpus[row].uuid
 
 
+def _mean_power_w(row: int, scrape: GpuScrape, before: GpuScrape | None) -> float | None:
+    """By the energy counter, which sees what a sample of the power misses."""
+    if before is None or not _same_gpu(scrape, before, row) or scrape.ts_us <= before.ts_us:
+        return None
+    grown_mj = _grown("156", row, scrape, before)
+    return grown_mj * 1e3 / (scrape.ts_us - before.ts_us) if grown_mj > 0.0 else None
+
+
 def _grown_s(field_id: str, row: int, scrape: GpuScrape, before: GpuScrape) -> float:
+    return _grown(field_id, row, scrape, before) / 1e9
+
+
+def _grown(field_id: str, row: int, scrape: GpuScrape, before: GpuScrape) -> float:
     value, past = cell(scrape, field_id, row), cell(before, field_id, row)
-    if value is None or past is None:
+    if value is None or past is None or value >= BLANK or past >= BLANK:
         return 0.0
     _, change = counters.advance(counters.Past(past, before.ts_us, before.ts_us), value, scrape.ts_us)
-    return 0.0 if change is None or change.delta is None else change.delta / 1e9
+    return 0.0 if change is None or change.delta is None else float(change.delta)

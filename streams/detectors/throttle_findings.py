@@ -23,8 +23,9 @@ def slow_gpu(scrape: GpuScrape, one: Judged, limits: ThrottleLimits) -> Finding:
         value=one.reading.clock,
         limit=round(limits.slow * one.pace.reference, 1),
         unit="MHz",
-        summary=f"{gpu_label(scrape, one.reading)} runs at {one.pace.share:.0%} of its clock: {reason.words}",
-        evidence=evidence(one.reading, scrape, one.part.held),
+        slowdown=round(1.0 / one.pace.share, 3),
+        summary=f"{gpu_label(scrape, one.reading)} runs at {_share(one, 'its')} clock: {reason.words}",
+        evidence=evidence(one.reading, scrape, one.before, one.part.held),
         action=reason.action,
     )
 
@@ -41,30 +42,34 @@ def slow_node(scrape: GpuScrape, members: Sequence[Judged], limits: ThrottleLimi
         value=worst.reading.clock,
         limit=round(limits.slow * worst.pace.reference, 1),
         unit="MHz",
-        summary=f"{len(members)} GPUs of {scrape.node} run at {worst.pace.share:.0%} of their clock: {reason.words}",
+        slowdown=round(1.0 / worst.pace.share, 3),
+        summary=f"{len(members)} GPUs of {scrape.node} run at {_share(worst, 'their')} clock: {reason.words}",
         evidence=[
             *(
                 Evidence(what=f"SM clock of {gpu_label(scrape, m.reading)}", value=m.reading.clock, unit="MHz")
                 for m in members
             ),
-            *evidence(worst.reading, scrape, worst.part.held),
+            *evidence(worst.reading, scrape, worst.before, worst.part.held),
         ],
         action=reason.action,
     )
 
 
 def hot_gpu(scrape: GpuScrape, one: Judged, limits: ThrottleLimits) -> Finding:
-    """A GPU that is not slow yet."""
+    """A GPU that is not slow yet, or, with no degrees left, held at its limit."""
+    margin = one.reading.margin
+    at_limit = one.part.spent >= limits.windows
+    words = "is at its temperature limit" if at_limit else f"is within {limits.margin_c:.0f} degrees of its slowdown"
     return _finding(
         scrape,
         gpu_subject(scrape.node, scrape.gpus[one.reading.row]),
-        severity="info",
-        cause="thermal_margin_low",
-        value=one.reading.margin,
-        limit=limits.margin_c,
+        severity="warning" if at_limit else "info",
+        cause="thermal_throttle" if at_limit else "thermal_margin_low",
+        value=margin,
+        limit=0.0 if at_limit else limits.margin_c,
         unit="C",
-        summary=f"{gpu_label(scrape, one.reading)} is within {limits.margin_c:.0f} degrees of its slowdown",
-        evidence=evidence(one.reading, scrape, one.part.held),
+        summary=f"{gpu_label(scrape, one.reading)} {words}",
+        evidence=evidence(one.reading, scrape, one.before, one.part.held),
         action="check its cooling before it slows",
     )
 
@@ -76,7 +81,11 @@ def gpu_label(scrape: GpuScrape, reading: Reading) -> str:
 
 
 def _severity(one: Judged, limits: ThrottleLimits) -> Severity:
-    return "critical" if one.pace.share < limits.severe else "warning"
+    return "critical" if one.pace.share < limits.severe and not one.pace.own else "warning"
+
+
+def _share(one: Judged, whose: str) -> str:
+    return f"{one.pace.share:.0%} of {whose}" + (" usual" if one.pace.own else "")
 
 
 def _finding(
@@ -91,6 +100,7 @@ def _finding(
     summary: str,
     evidence: list[Evidence],
     action: str,
+    slowdown: float | None = None,
 ) -> Finding:
     return Finding(
         cluster=scrape.cluster,
@@ -107,4 +117,5 @@ def _finding(
         summary=summary,
         evidence=evidence,
         action=action,
+        slowdown=slowdown,
     )

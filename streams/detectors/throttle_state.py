@@ -1,15 +1,29 @@
 """What is remembered of a node's clocks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from collectors.contract.gpu import GpuScrape
 from streams.detectors.throttle_causes import Why, why
-from streams.detectors.throttle_reading import Pace, Reading, ThrottleLimits
+from streams.detectors.throttle_reading import Pace, Reading, ThrottleLimits, is_free
 from streams.episodes import Episodes
 
 FADE = 0.9
 """Of a reason's past seconds at each scrape: the cause follows what holds the clock now."""
 MOST_PARTS = 256
+LEARN_US = 60_000_000
+"""Between two looks at the usual clocks."""
+WEIGHT = 0.1
+"""Of a new look."""
+
+
+@dataclass(slots=True)
+class Usual:
+    """The clock of a GPU at work that nothing holds down."""
+
+    mhz: float
+    for_us: int = 0
+    """Work it was learned from."""
 
 
 @dataclass(slots=True)
@@ -18,6 +32,8 @@ class Part:
 
     slow: int = 0
     hot: int = 0
+    spent: int = 0
+    """Hot, with no degree left."""
     fine: int = 0
     fine_from_us: int = 0
     held: dict[str, float] = field(default_factory=dict)
@@ -25,10 +41,11 @@ class Part:
     with_node: bool = False
     """It belongs to the episode of the node, or to one about to open."""
 
-    def count(self, its: Pace, hot: bool, held: dict[str, float], ts_us: int) -> None:
+    def count(self, its: Pace, hot: bool, spent: bool, held: dict[str, float], ts_us: int) -> None:
         """Take one scrape under load."""
         self.slow = self.slow + 1 if its.slow else 0
         self.hot = self.hot + 1 if hot else 0
+        self.spent = self.spent + 1 if spent else 0
         self.held = {word: s * FADE for word, s in self.held.items()}
         for word, s in held.items():
             self.held[word] = self.held.get(word, 0.0) + s
@@ -51,8 +68,36 @@ class ThrottleState:
     parts: dict[str, Part] = field(default_factory=dict)
     last: dict[str, GpuScrape] = field(default_factory=dict)
     """Source -> its last scrape."""
+    usual: dict[str, Usual] = field(default_factory=dict)
+    """UUID -> its clock of late. Since this process began: short-lived, as a setting may be."""
+    looked_us: int = 0
+    least_mhz: float = 0.0
+    """Below it some GPU is slow by its own past."""
     rejoin: bool = False
     """Restored with the node's episode open: its GPUs are known with the next scrape."""
+
+    def learn(self, here: Iterable[Reading], ts_us: int, limits: ThrottleLimits) -> None:
+        """Look at the clocks once a minute. One that is low by its own past is not learned."""
+        for reading in here:
+            clock = reading.clock
+            if clock is None or clock <= 0.0 or reading.active is None or reading.active <= limits.active:
+                continue
+            usual = self.usual.get(reading.uuid)
+            if not is_free(reading) or (usual is not None and clock < limits.fine * usual.mhz):
+                continue
+            if usual is not None:
+                usual.mhz += WEIGHT * (clock - usual.mhz)
+                usual.for_us += min(ts_us - self.looked_us, 2 * LEARN_US)
+            elif len(self.usual) < MOST_PARTS:
+                self.usual[reading.uuid] = Usual(clock)
+        self.looked_us = ts_us
+        known = [u.mhz for u in self.usual.values() if u.for_us >= limits.own_us]
+        self.least_mhz = limits.fine * min(known, default=0.0)
+
+    def usual_mhz(self, uuid: str, limits: ThrottleLimits) -> float | None:
+        """None: not known well enough."""
+        usual = self.usual.get(uuid)
+        return usual.mhz if usual is not None and usual.for_us >= limits.own_us else None
 
     def part(self, uuid: str) -> Part:
         """The part of that GPU, made if need be; those that nothing depends on go when there are too many."""
@@ -71,6 +116,8 @@ class Judged:
     reading: Reading
     part: Part
     pace: Pace
+    before: GpuScrape | None
+    """The scrape before, of the same source."""
 
     def why(self) -> Why:
         """What holds it down now."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.message import Message
@@ -256,3 +257,90 @@ def test_calm_survives_what_cannot_be_read(column: list[Cell]) -> None:
 def test_a_clock_that_ran_ahead_blinds_nobody() -> None:
     ahead = [at(90 * 86400), *(one_slow(t) for t in range(4)), at(90 * 86400), *(at(t) for t in range(5, 60))]
     assert [f.state for f in judge(ahead)] == ["opened", "cleared"]
+
+
+def test_no_degree_left_is_a_throttle_though_the_clock_still_holds() -> None:
+    found = judge([at(t, f153=only(3, 0.0, 20.0)) for t in range(5)])
+    assert edges(found) == [(2, "opened", "warning", "thermal_throttle", "GPU-3")]
+    assert found[0].summary == "GPU 3 of n1 is at its temperature limit"
+
+
+def test_older_models_tell_the_margin_by_two_temperatures() -> None:
+    def row(t: int, ends: float) -> GpuScrape:
+        return at(t, f150=only(3, 87.0, 60.0), f158=ends, parts=gpus(8, "NVIDIA A100-SXM4-80GB"), clocks=1400.0)
+
+    assert [e[3:] for e in edges(judge([row(t, 89.0) for t in range(5)]))] == [("thermal_margin_low", "GPU-3")]
+    assert judge([row(t, -2.0) for t in range(5)]) == []
+
+
+def users(*names: str | None) -> list[Gpu]:
+    return [structs.replace(g, hpc_job=name) for g, name in zip(gpus(len(names)), names, strict=True)]
+
+
+def test_a_job_at_the_power_cap_is_not_compared_with_one_that_rests_on_memory() -> None:
+    two = users("a", "a", "a", "a", "b", "b", "b", "b")
+    assert judge([at(t, [1500.0] * 4 + [1930.0] * 4, [4.0] * 4 + [0.0] * 4, parts=two) for t in range(9)]) == []
+    alone = users("a", "b", "b", "b")
+    assert judge([at(t, [1500.0] + [1930.0] * 3, [4.0] + [0.0] * 3, parts=alone) for t in range(9)]) == []
+
+
+def test_a_gpu_below_its_own_job_is_found_whatever_others_do() -> None:
+    two = users("a", "a", "a", "a", "b", "b", "b", "b")
+    rows = [at(t, [1500.0] * 3 + [1200.0] + [1930.0] * 4, [4.0] * 4 + [0.0] * 4, parts=two) for t in range(4)]
+    assert edges(judge(rows)) == [(2, "opened", "warning", "power_cap", "GPU-3")]
+
+
+def test_a_gpu_alone_on_its_node_is_judged_by_its_own_past() -> None:
+    one = gpus(1, "Some GPU")
+    steady = [at(t, 1900.0, parts=one) for t in range(0, 1200, 30)]
+    low = [at(t, 1600.0, parts=one) for t in range(1200, 1500, 30)]
+    again = [at(t, 1890.0, parts=one) for t in range(1500, 1800, 30)]
+    found = judge([*steady, *low, *again])
+    assert edges(found) == [
+        (1260, "opened", "warning", "clock_lock", "GPU-0"),
+        (1620, "cleared", "warning", "clock_lock", "GPU-0"),
+    ]
+    assert found[0].summary == "GPU 0 of n1 runs at 84% of its usual clock: no reason is given"
+    assert judge(low) == []
+
+
+def test_all_gpus_below_their_past_without_a_reason_are_one_ticket_of_the_node() -> None:
+    rows = [at(t, 1900.0 if t < 1200 else 1500.0) for t in range(0, 1500, 30)]
+    assert edges(judge(rows)) == [(1260, "opened", "warning", "clock_lock", "n1")]
+
+
+def test_work_at_the_power_cap_is_not_compared_with_a_past_below_it() -> None:
+    assert judge([at(t, 1900.0 if t < 1200 else 1500.0, 0.0 if t < 1200 else 4.0) for t in range(0, 1800, 30)]) == []
+
+
+def test_the_same_sample_read_again_counts_once() -> None:
+    def row(t: int) -> GpuScrape:
+        return one_slow(t, f155=only(3, 300.0 + t // 30, 650.0), f156=only(3, 1e9 + t // 30, 2e9 + t // 30))
+
+    assert [e[:2] for e in edges(judge([row(t) for t in range(0, 120, 15)]))] == [(60, "opened")]
+
+
+def test_a_profiling_field_that_stuck_at_0_hides_no_slow_gpu() -> None:
+    assert [f.cause for f in judge([one_slow(t, active=0.0, f203=100.0) for t in range(4)])] == ["thermal_throttle"]
+
+
+def test_the_exporters_counts_of_a_window_name_the_cause_where_nothing_else_does() -> None:
+    name = 'DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event="hw_power_brake",window_size_in_ms="300000"}'
+    rows = [structs.replace(one_slow(t, bits=None), named={name: only(3, 7.0)}) for t in range(4)]
+    assert [f.cause for f in judge(rows)] == ["power_brake"]
+
+
+def test_power_at_its_limit_is_the_cap_where_no_reason_is_told() -> None:
+    rows = [one_slow(t, bits=None, f155=only(3, 398.0, 650.0), f164=only(3, 400.0, 700.0)) for t in range(4)]
+    assert [f.cause for f in judge(rows)] == ["power_cap"]
+
+
+def test_mean_power_is_told_from_the_energy_counter() -> None:
+    rows = [one_slow(t, f156=[1e9 + t * 4e5] * 8) for t in range(0, 40, 10)]
+    found = judge(rows)
+    assert [e.value for e in found[0].evidence if e.what.startswith("mean power")] == [400.0]
+
+
+def test_sentinels_are_no_readings() -> None:
+    blank = 2147483634.0
+    assert judge([at(t, only(3, blank, 1930.0), only(3, blank), f153=only(3, blank, 20.0)) for t in range(9)]) == []
