@@ -13,16 +13,16 @@ class StragglerLimits:
     """Below it an open slow-down is over; smaller ones cannot be told from noise (Holmes, NSDI '25)."""
     settled_steps: int = 20
     """Steps whose median must be below `settled`."""
-    windows: tuple[int, ...] = (3, 5, 10, 20, 40)
-    """Short windows for large slow-downs, long ones for small."""
+    windows: tuple[int, ...] = (3, 5, 7, 10, 14, 20, 28, 40)
+    """Short windows for large slow-downs, long ones for small; those in between make the verdict earlier."""
     z: float = 4.0
     """The median of a window must stand so many of its standard errors above the peers."""
     certainty: float = 5.5
     """So must the clipped mean: the median alone, of 5 or 10 steps at 4 standard errors, accuses one healthy rank
     in 50,000 windows, which is one an hour in a noisy job of 64."""
     certain_ranks: int = 64
-    """Ranks of a job for which `certainty` holds. In a larger one it rises to sqrt(certainty^2 + 2 ln(ranks / this)), so
-    that a job of 10,000 accuses a healthy rank no oftener. Our own choice."""
+    """Ranks of a job for which `certainty` holds. In a larger one it rises to sqrt(certainty^2 + 2 ln(ranks / this)),
+    so that a job of 10,000 accuses a healthy rank no oftener. Our own choice."""
     clip: float = 3.0
     """Standard deviations at which single steps are clipped for that mean."""
     share: float = 0.8
@@ -40,7 +40,7 @@ class StragglerLimits:
     noise_doubt: float = 2.33
     """The noise is taken two standard errors (1.17 / sqrt(n) of itself) higher than the values say."""
     pair_values: int = 8
-    """The same for two ranks, of whom neither can stand for the noise of the other."""
+    """The same for two ranks, of whom neither can stand for the other: each counts about its own median."""
     first_steps: int = 10
     """Steps of an attempt that are never judged: compilation, caches, allocator."""
     deadline_us: int = 30_000_000
@@ -81,6 +81,8 @@ class StragglerLimits:
     comm_windows: tuple[int, ...] = (3, 5, 10)
     """Steps over which all members of a group transfer longer than before. Three at least: Lockstep's own rule after
     Aegis and C4, as collectives slow down together."""
+    comm_least: int = 6
+    """Steps of the group's own past that this needs: the shortest of many is a quiet number. Our own choice."""
     comm_ticket: float = 1.02
     """A slower transfer is worth a ticket when steps take so many times as long, ..."""
     comm_page: float = 1.10

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 
 from streams.detectors.straggler_limits import StragglerLimits
 
@@ -71,6 +73,12 @@ def certainty_for(limits: StragglerLimits, ranks: int) -> float:
     return math.sqrt(limits.certainty**2 + 2 * math.log(max(1.0, ranks / limits.certain_ranks)))
 
 
+@cache
+def _each(certainty: float, n: int) -> float:
+    """Standard deviations that each of `n` values must reach, to be together as unlikely as one of `certainty`."""
+    return -NormalDist().inv_cdf(NormalDist().cdf(-certainty) ** (1 / n))
+
+
 def slow_window(
     limits: StragglerLimits, series: Sequence[float], noise: Callable[[int], float], ranks: int = 1
 ) -> Slow | None:
@@ -93,9 +101,13 @@ def slow_window(
         sigma = noise(n)
         if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) < limits.z:
             continue
-        most = limits.clip * sigma
-        mean = mu if n < 5 else sum(max(-most, min(most, x)) for x in window) / n
-        if mean * math.sqrt(n) / sigma >= certainty_for(limits, ranks):
+        certainty = certainty_for(limits, ranks)
+        if n < 5:
+            sure = mu >= _each(certainty, n) * sigma
+        else:
+            most = limits.clip * sigma
+            sure = sum(max(-most, min(most, x)) for x in window) / n * math.sqrt(n) >= certainty * sigma
+        if sure:
             return Slow(n, mu, sigma)
     return None
 
@@ -128,10 +140,10 @@ def risen(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:
     """Has the end of a series of logarithms risen above its own past, over the shortest window that shows it?"""
     for n in limits.comm_windows:
         past = list(series[-(n + limits.base_steps) : -n])
-        if len(past) < limits.base_least:
+        if len(past) < limits.comm_least:
             return None
         base = median(past)
-        sigma = sigma_of(past, limits.noise_floor)
+        sigma = sigma_of(past, limits.noise_floor) * (1 + limits.noise_doubt / math.sqrt(len(past)))
         window = [y - base for y in series[-n:]]
         if min(window) >= math.log(limits.effect) and median(window) * math.sqrt(n) >= limits.certainty * sigma:
             return Shift(median(window), base)

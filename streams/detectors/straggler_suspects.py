@@ -36,8 +36,9 @@ def look(limits: StragglerLimits, state: StragglerState, group: PeerGroup, by: B
             if held is not False:
                 out.append(replace(found, host=True, waits_told=held is not None))
             continue
-        sure = len(group.ranks) > 2 or _left_its_past(limits, group, rank, slow.window)
-        out.append(replace(found, sure=sure, host=host_is_at_fault(limits, state, group, rank)))
+        left = True if len(group.ranks) > 2 else _left_its_past(limits, group, rank, slow.window)
+        host = host_is_at_fault(limits, state, group, rank)
+        out.append(replace(found, sure=left is not False, past_told=left is not None, host=host))
     return out
 
 
@@ -166,11 +167,12 @@ def _now(group: PeerGroup, rank: int, suspect: Suspect) -> float | None:
     return track.last.get(rank)
 
 
-def _left_its_past(limits: StragglerLimits, group: PeerGroup, rank: int, window: int) -> bool:
+def _left_its_past(limits: StragglerLimits, group: PeerGroup, rank: int, window: int) -> bool | None:
+    """Of one of two: did it change, and not its peer? None: it has been so since the first judged steps."""
     own = group.own.get(rank, ())
     past = own[: -window or None][-limits.base_steps :]
     if len(past) < limits.windows[0]:
-        return False
+        return None
     return median(own[-window:]) - median(past) >= math.log(limits.effect) / 2
 
 

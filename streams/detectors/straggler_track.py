@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 
 from streams.detectors.straggler_limits import StragglerLimits
-from streams.detectors.straggler_statistic import ratios_to_others, sigma_of
+from streams.detectors.straggler_statistic import MAD_TO_SIGMA, median, ratios_to_others, sigma_of
 
 
 @dataclass(slots=True)
@@ -56,18 +56,36 @@ class Track:
         if known is not None:
             return known
         steps = list(self.samples)
+        if self.size == 2:
+            return self._pair_noise(limits, steps, window)
         before = [x for step in steps[-(window + limits.noise_steps) : -window] for _, x in step]
         for_all = True
-        if len(before) < limits.noise_values and self.size > 2:
+        if len(before) < limits.noise_values:
             before += [x for step in steps[-window:] for r, x in step if r != rank]
             for_all = False
-        elif len(before) < limits.pair_values:
-            before += [x for step in steps[-window:] for _, x in step]
         independent = max(1.0, len(before) * (1 - 1 / self.size))
         doubt = 1 + limits.noise_doubt / math.sqrt(independent)
         sigma = max(limits.noise_floor, sigma_of(before, 0.0) * doubt)
         if for_all:
             self._noises[window] = sigma
+        return sigma
+
+    def _pair_noise(self, limits: StragglerLimits, steps: Sequence[Sequence[tuple[int, float]]], window: int) -> float:
+        """Of two, each about its own median: apart from each other they are when one is slow, and that is no noise."""
+        parts = [steps[-(window + limits.noise_steps) : -window]]
+        if 2 * len(parts[0]) < limits.pair_values:
+            parts.append(steps[-window:])
+        strays: list[float] = []
+        for part in parts:
+            for rank in self.sampled:
+                mine = [x for step in part for r, x in step if r == rank]
+                if mine:
+                    middle = median(mine)
+                    strays += [x - middle for x in mine]
+        independent = max(1.0, len(strays) / 2 - len(parts))
+        doubt = 1 + limits.noise_doubt / math.sqrt(independent)
+        sigma = max(limits.noise_floor, MAD_TO_SIGMA * median([abs(x) for x in strays]) * doubt)
+        self._noises[window] = sigma
         return sigma
 
     def spread(self, limits: StragglerLimits) -> float:

@@ -45,6 +45,8 @@ class Candidate:
     host: bool | None = None
     """Whether it is its host that is slow; None: the host tells nothing of itself."""
     waits_told: bool = True
+    past_told: bool = True
+    """False: one of two that are apart since the start, so that only the longer one can be called slow."""
 
 
 def rank_slow(limits: StragglerLimits, state: StragglerState, c: Candidate, ts_us: int) -> Finding:
@@ -157,14 +159,17 @@ def _belief(state: StragglerState, c: Candidate) -> tuple[Severity, Confidence, 
     wait = excess(state, c.rank, c.group.ranks, wait_of, c.window)
     if c.base is None and wait is not None and further is not None and further > 0 and wait > further / 2:
         return "warning", "low", [Evidence(what="it waits longer than its peers as well, by", value=wait, unit="s")]
-    sure = c.host is not None and c.waits_told
+    sure = c.host is not None and c.waits_told and c.past_told
     return "critical", "medium" if sure else "low", []
 
 
 def _host_evidence(c: Candidate) -> list[Evidence]:
+    out = []
     if c.host is None:
-        return [Evidence(what="the job tells no time of its hosts, so a slow host cannot be ruled out")]
-    return []
+        out.append(Evidence(what="the job tells no time of its hosts, so a slow host cannot be ruled out"))
+    if not c.past_told:
+        out.append(Evidence(what="slower than its only peer since the first judged steps; none of the two changed"))
+    return out
 
 
 def _share_evidence(state: StragglerState, c: Candidate) -> list[Evidence]:

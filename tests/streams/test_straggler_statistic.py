@@ -56,7 +56,7 @@ def test_noise_asks_for_a_longer_window() -> None:
     assert slow_window(LIMITS, series[:-5], lambda _: 0.12) is None
     found = slow_window(LIMITS, series, lambda _: 0.12)
     assert found is not None
-    assert found.window == 10
+    assert found.window == 7
 
 
 def test_a_shift_of_the_level_is_told_from_a_spike_and_from_a_swing() -> None:
