@@ -62,12 +62,12 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         own |= {f"device:{target}"} | {f"collector:gnmi@{target}"}
         nodes = tuple(dict.fromkeys(cable.gpu.node for cable in layout.cables[target]))
         for cable in layout.cables[target]:
-            held |= _gpu(cable.gpu, scenario) | {f"port:{cable.name}", f"port:{cable.gpu.node}/rail{cable.gpu.index}"}
+            held |= _gpu(cable.gpu, scenario) | {f"port:{cable.name}", f"port:{cable.gpu.node}/rdma{cable.gpu.index}"}
         held |= {f"port:{name}" for trunk in layout.trunks[target] for name in (trunk.name, trunk.far_name)}
         held |= {f"node:{node}" for node in nodes} | _jobs_on(nodes, scenario)
     elif kind == "port":
         cable = layout.cable_by_name[target]
-        own |= {f"port:{target}", f"port:{cable.gpu.node}/rail{cable.gpu.index}"}
+        own |= {f"port:{target}", f"port:{cable.gpu.node}/rdma{cable.gpu.index}"}
         held |= _gpu(cable.gpu, scenario) | {f"node:{cable.gpu.node}", f"device:{cable.device}"}
         held |= _jobs_on((cable.gpu.node,), scenario)
         if fault.kind == "pause_storm":

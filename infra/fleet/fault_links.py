@@ -20,7 +20,7 @@ LINK_KINDS: dict[str, FaultKind] = {
         high=1e5,
         meaning="frames a second that arrive broken",
         expect=("bad_link", "asymmetric_link"),
-        detector="fabric_link",
+        detector="link_quality",
         per_second=True,
     ),
     "link_flap": FaultKind(
@@ -30,7 +30,7 @@ LINK_KINDS: dict[str, FaultKind] = {
         high=1.0,
         meaning="nothing: a link is down or not; `every_s` and `for_s` make it flap",
         expect=("link_flap", "link_down"),
-        detector="fabric_link",
+        detector="link_flap",
     ),
     "pause_storm": FaultKind(
         target="port",
@@ -39,7 +39,7 @@ LINK_KINDS: dict[str, FaultKind] = {
         high=1.0,
         meaning="share of the time that the NIC holds the port with pause frames",
         expect=("pause_storm",),
-        detector="fabric_pause",
+        detector="pause",
     ),
     "pause_pressure": FaultKind(
         target="port",
@@ -48,7 +48,7 @@ LINK_KINDS: dict[str, FaultKind] = {
         high=0.7,
         meaning="share of the time that the NIC holds the port with pause frames, with traffic in between",
         expect=(),
-        detector="fabric_pause",
+        detector="pause",
         page=False,
     ),
     "leaf_down": FaultKind(

@@ -166,7 +166,7 @@ class Layout:
                 device=cable.device,
                 port=cable.port,
                 far_device=cable.gpu.node,
-                far_port=f"rail{cable.gpu.index}",
+                far_port=f"rdma{cable.gpu.index}",
                 far_kind="nic",
                 node=cable.gpu.node,
                 gpu_uuids=[cable.gpu.uuid],

@@ -119,7 +119,7 @@ class Live:
                 read=partial(self._counters, device),
                 lossless=LOSSLESS,
                 speed_gbps=round(PORT_SPEED_GBPS),
-                neighbours={c.port: (c.gpu.node, f"rail{c.gpu.index}") for c in world.layout.cables.get(device, ())}
+                neighbours={c.port: (c.gpu.node, f"rdma{c.gpu.index}") for c in world.layout.cables.get(device, ())}
                 | {t.port: (t.far_device, t.far_port) for t in world.layout.trunks.get(device, ())},
                 boot_ns=(world.start_us - BOOTED_BEFORE_US) * 1000,
             )

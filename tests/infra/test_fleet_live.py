@@ -156,7 +156,7 @@ def test_switches_tell_their_neighbours_and_the_cable_map_agrees_with_them(tmp_p
     seen = {link.port: (link.far_device, link.far_port, link.source) for link in switches.of(FABRIC_LINKS)}
     told = {link.port: (link.far_device, link.far_port, "lldp") for link in cables.of(FABRIC_LINKS)}
     assert seen == told
-    assert sorted(seen.values()) == [(f"node-0{n}", f"rail{i}", "lldp") for n in (1, 2) for i in (0, 1)]
+    assert sorted(seen.values()) == [(f"node-0{n}", f"rdma{i}", "lldp") for n in (1, 2) for i in (0, 1)]
 
 
 def test_a_folder_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
