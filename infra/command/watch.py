@@ -25,9 +25,10 @@ def run(args: argparse.Namespace) -> int:
     from infra.topics import admin_client, existing
     from infra.watch.board import Board
     from infra.watch.live import Screen, Watching
-    from infra.watch.orders import acknowledge
     from infra.watch.view import render
-    from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH
+    from streams.contract import FINDINGS, INCIDENTS, NODE_HEALTH, Incident
+    from streams.incident_log import publish
+    from streams.orders_said import order
 
     cluster = args.cluster or kafka_settings().cluster
     board = Board()
@@ -35,6 +36,11 @@ def run(args: argparse.Namespace) -> int:
     def take(message: Message) -> None:
         if message.cluster == cluster:
             board.take(message)
+
+    def seen(incident: Incident) -> str:
+        said = order("ack", incident.cluster, None, "", incident=incident.id)
+        publish(said)
+        return said.by
 
     client, now_us = kafka_client(), time.time_ns() // 1000
     existing(admin_client(client))
@@ -52,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             status = time.strftime("%H:%M:%S")
             console.print(render(board, nodes, now_us, f"Lockstep  {cluster}", status, width=console.width))
             return 0
-        Watching(Screen(board, cluster), listener, lambda incident, by: acknowledge(client, incident, by)).run()
+        Watching(Screen(board, cluster), listener, seen).run()
         return 0
     finally:
         listener.close()

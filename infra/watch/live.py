@@ -1,9 +1,8 @@
 """`lockstep watch` on a terminal: a frame twice a second, moved by keys."""
 
-import getpass
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.layout import Layout
@@ -67,12 +66,11 @@ class Screen:
 
 @dataclass(slots=True)
 class Watching:
-    """A screen, what feeds it, and how an incident is acknowledged (`ack(incident, by)`)."""
+    """A screen, what feeds it, and how an incident is acknowledged: `ack` says who has seen it."""
 
     screen: Screen
     listener: Listener
-    ack: Callable[[Incident, str], None]
-    by: str = field(default_factory=getpass.getuser)
+    ack: Callable[[Incident], str]
 
     def run(self) -> None:
         """Until `q` or Ctrl-C."""
@@ -91,10 +89,9 @@ class Watching:
 
     def _say(self, incident: Incident) -> str:
         try:
-            self.ack(incident, self.by)
+            return f"{incident.id}: seen by {self.ack(incident)}"
         except UserError as why:
             return str(why)
-        return f"{incident.id}: seen by {self.by}"
 
     def status(self) -> str:
         """Whether what is shown is up to date."""
