@@ -7,6 +7,8 @@ from typing import Any, get_args
 from streams.detector import Detector
 from streams.detectors.comm import CommDetector
 from streams.detectors.comm_limits import CommLimits
+from streams.detectors.counter_straggler import CounterStragglerDetector
+from streams.detectors.counter_straggler_limits import CounterStragglerLimits
 from streams.detectors.fabric_blind import CounterBlindDetector
 from streams.detectors.fabric_blind_limits import CounterBlindLimits
 from streams.detectors.fabric_flap import LinkFlapDetector
@@ -53,6 +55,7 @@ SPECS: tuple[Spec, ...] = (
     Spec("xid", XidLimits, lambda limits: [XidDetector(limits)]),
     Spec("gpu_lost", LostLimits, lambda limits: [LostDetector(limits)]),
     Spec("throttle", ThrottleLimits, lambda limits: [ThrottleDetector(limits)]),
+    Spec("counter_straggler", CounterStragglerLimits, lambda limits: [CounterStragglerDetector(limits)]),
     Spec("gpu_link", LinkLimits, lambda limits: [LinkDetector(limits)]),
     Spec("straggler", StragglerLimits, lambda limits: [StragglerDetector(limits)]),
     Spec("lossless", LosslessLimits, lambda limits: [LosslessDropDetector(limits)]),
