@@ -20,6 +20,7 @@ from streams.detector import Detector, Tick
 from tests.streams.scrapes import SECOND, T0, gpus, only, scrape
 from tests.streams.steps import Job, noisy
 from tests.streams.stories_fabric import FABRIC_STORIES
+from tests.streams.stories_counter_straggler import COUNTER_STRAGGLER_STORY
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
 from tests.streams.story_form import Item, Story, Stretch
@@ -209,6 +210,7 @@ STORIES = (
     Story(
         detector="lossless_drop", words=("calm", "dropping", "cleared", "unreadable"), tell=lossless, least=12, most=20
     ),
+    COUNTER_STRAGGLER_STORY,
     LINK_STORY,
     LOST_STORY,
     *FABRIC_STORIES,
