@@ -160,13 +160,20 @@ class MemoryDetector:
                 _reset(gpu, ts_us)
             if not gpu.is_empty() and (uuid in gpus or len(gpus) < MOST_GPUS):
                 gpus[uuid] = gpu
+        replayed, before = is_old(ts_us, state.kept.edge_us), len(out)
         for uuid, row in sorted(rows.items(), key=lambda at: at[1]):
-            if uuid in gpus:
+            if uuid in gpus and not replayed:
                 gpu = gpus[uuid]
                 self._refresh(state, gpu, seen, scrape, row)
                 self._edges(state, gpu, _Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), out)
-        for uuid in [u for u, gpu in gpus.items() if gpu.is_empty() and u not in state.kept.episodes.open]:
-            del gpus[uuid]
+        if len(out) > before:
+            state.kept.edge_us = ts_us
+        for uuid, gpu in list(gpus.items()):
+            gone = uuid not in rows and gpu.trend is not None and is_over(gpu.trend, ts_us, self._limits.trend)
+            if gone and uuid not in state.kept.episodes.open:
+                gpu.trend = None
+            if gpu.is_empty() and uuid not in state.kept.episodes.open:
+                del gpus[uuid]
         state.due_us = min((self._due(state, uuid, gpu, ts_us) for uuid, gpu in gpus.items()), default=NEVER)
 
     def _refresh(self, state: MemoryState, gpu: GpuMemory, seen: Seen, scrape: GpuScrape, row: int) -> None:

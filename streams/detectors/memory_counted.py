@@ -77,7 +77,7 @@ def take_past(gpu: GpuMemory, past: GpuPast, until_us: int, limits: TrendLimits)
     days = {d: n for d, n in past.days.items() if n > 0.0 and today - limits.window_days < d <= today}
     if days:
         gpu.trend = gpu.trend or Trend()
-        remember(gpu.trend, days, past.events)
+        remember(gpu.trend, days, past.events, limits)
         forget(gpu.trend, max(today, gpu.trend.last_us // DAY_US), limits)
     known = sorted(past.correctable_remaps.items())
     for (_, before), (day, now) in pairwise(known):

@@ -105,6 +105,8 @@ class Kept(Struct):
     episodes: Episodes = field(default_factory=Episodes)
     since_us: int = 0
     """The first scrape."""
+    edge_us: int = 0
+    """The scrape that brought the last edge: read back, it and those before it bring none."""
     lines: list[int] = field(default_factory=list)
     """Digests of the last lines of the kernel log, to know one that is delivered again."""
     fleet_per_day: float | None = None

@@ -112,12 +112,17 @@ def grow(trend: Trend, grown: Mapping[str, float], since_us: int, ts_us: int, li
     forget(trend, day, limits)
 
 
-def remember(trend: Trend, days: Mapping[int, float], events: Mapping[int, int]) -> None:
-    """Take what the warehouse knows of the days: the larger of both, as either may have missed some."""
-    for day, errors in days.items():
+def remember(trend: Trend, days: Mapping[int, float], events: Mapping[int, int], limits: TrendLimits) -> None:
+    """Take what the warehouse knows of the days: the larger of both, as either may have missed some.
+
+    `events` have the days on which they began; the day after with as many errors as make one is the same event.
+    """
+    for day, errors in sorted(days.items()):
         trend.days[day] = max(errors, trend.days.get(day, 0.0))
-        if events.get(day, 0) > 0:
-            trend.events[day] = max(events[day], trend.events.get(day, 0))
+        begun = events.get(day, 0)
+        if begun > 0:
+            trend.events[day] = max(begun, trend.events.get(day, 0))
+        if begun > 0 or (day - 1 in trend.in_events and errors >= limits.event_errors):
             trend.in_events[day] = max(errors, trend.in_events.get(day, 0.0))
 
 

@@ -23,6 +23,7 @@ from tests.streams.stories_fabric import FABRIC_STORIES
 from tests.streams.stories_counter_straggler import COUNTER_STRAGGLER_STORY
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
+from tests.streams.stories_memory import MEMORY_STORY
 from tests.streams.story_form import Item, Story, Stretch
 
 
@@ -213,6 +214,7 @@ STORIES = (
     COUNTER_STRAGGLER_STORY,
     LINK_STORY,
     LOST_STORY,
+    MEMORY_STORY,
     *FABRIC_STORIES,
 )
 
