@@ -10,20 +10,24 @@ class LinkFlapLimits:
     """Limits of `LinkFlapDetector`."""
 
     short_flaps: int = 2
+    """So many flaps ..."""
     short_us: int = 600_000_000
-    """So many flaps in so long are a flapping link (our choice)."""
+    """... in so long are a flapping link (our choice), ..."""
     long_flaps: int = 4
+    """... or so many ..."""
     long_us: int = 86_400_000_000
-    """Or so many in so long (our choice)."""
+    """... in so long (our choice)."""
     settle_us: int = 600_000_000
     """A link that came back must stay up for so long: a second flap in that time is the same fault (our choice)."""
     flap_penalty: float = 1000.0
+    """Each flap adds so much to the link's penalty, ..."""
     decay_half_life_us: int = 900_000_000
+    """... half of which is left after so long. A flapping link is over ..."""
     reuse_threshold: float = 750.0
-    """A flapping link is over when its penalty is below the last: each flap adds the first, half of it is left after
-    the second (1000, 15 minutes and 750 are the usual defaults of routers' damping after RFC 2439)."""
+    """... when its penalty is below this (1000, 15 minutes and 750: the usual defaults of routers' damping after
+    RFC 2439), ..."""
     max_suppress_us: int = 3_600_000_000
-    """It is over at the latest so long after the last flap (the same defaults)."""
+    """... and at the latest so long after its last flap (the same defaults)."""
     other_source_us: int = 300_000_000
     """A line of the kernel's log is not counted where the NIC's own counters were read within this time: it is the
     same flap (our choice)."""

@@ -19,12 +19,13 @@ class LinkQualityLimits:
     post_ber: float = 1e-12
     """Bit error ratio after FEC: the default of ibdiagnet's test (its manual, "Bit Error Rate")."""
     symbol_short_us: int = 720_000_000
+    """Symbol errors are summed over 12 minutes (NVIDIA UFM pdr_deterministic_plugin, BER_THRESHOLDS_INTERVALS), ..."""
     symbol_short_ber: float = 1e-14
-    """More symbol errors in 12 minutes than this ratio of the line's bits: 2.88 at 400 Gb/s (NVIDIA UFM
-    pdr_deterministic_plugin, BER_THRESHOLDS_INTERVALS)."""
+    """... in which more than this ratio of the line's bits are too many: 2.88 at 400 Gb/s (same source)."""
     symbol_long_us: int = 7_500_000_000
+    """They are summed over 125 minutes too (same source), ..."""
     symbol_long_ber: float = 1e-15
-    """The same over 125 minutes: 3.0 at 400 Gb/s (same source)."""
+    """... in which more than this ratio are too many: 3.0 at 400 Gb/s (same source)."""
     symbol_gbps: float = 200.0
     """From this speed on lines have FEC by design, and the two ratios above hold (HDR and NDR; our choice)."""
     slower_ber: float = 1e-12
