@@ -15,6 +15,7 @@ from streams.catalog import BINS
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.xid_findings import DETECTOR, edge_of, subject_of
+from streams.detectors.xid_gauges import RECOVERY, told
 from streams.detectors.xid_limits import XidLimits
 from streams.detectors.xid_rules import ENDS, RECOVERY_CODE, Verdict, judge, takes_back
 from streams.detectors.xid_state import MOST, Group, Kept, XidState
@@ -22,7 +23,9 @@ from streams.detectors.xid_workflow import weigh
 from streams.episodes import graver
 from streams.gpus import cell, is_old, row_of
 
-ENERGY, RECOVERY = "156", "1523"
+KINDS = frozenset({"xid", "sxid", "gpu_lost"})
+"""Of the kernel log's events those that are judged here."""
+ENERGY = "156"
 ALIVE = (ENERGY, "100", "150", "155")
 """Energy, clock, temperature, power: a GPU that answers any of them is on the bus."""
 MOST_CODES = 32
@@ -54,6 +57,8 @@ class XidDetector:
             if isinstance(message, GpuScrape):
                 self._scrape(state, message, out)
             elif isinstance(message, KernelEvent):
+                if message.kind in KINDS:
+                    state.hear(_part(state, message), message.ts_us)
                 self._event(state, message, out)
         return state, out
 
@@ -74,6 +79,10 @@ class XidDetector:
         if state.kept.groups:
             for name in list(state.kept.groups):
                 self._end(state, name, scrape, out)
+        for event in told(state, scrape, self._limits.gauge_us):
+            state.by_gauge = True
+            self._event(state, event, out)
+            state.by_gauge = False
 
     def _end(self, state: XidState, name: str, scrape: GpuScrape, out: list[Finding]) -> None:
         group = state.kept.groups[name]
@@ -91,8 +100,9 @@ class XidDetector:
             if (cell(scrape, RECOVERY, row) or 0.0) > 0.0:
                 return
             energy = cell(scrape, ENERGY, row)
-            reset = energy is not None and group.energy_mj is not None and energy < RESET_ENERGY * group.energy_mj
-            reset = reset or group.recovered_us > group.last_us
+            if energy is not None and group.energy_mj is not None and energy < RESET_ENERGY * group.energy_mj:
+                group.recovered_us = max(group.recovered_us, scrape.ts_us)
+            reset = group.recovered_us > group.last_us
             if group.energy_mj is None:
                 group.energy_mj = energy
             why = "the GPU answers again after a reset" if reset else "the GPU went on without it"
@@ -109,7 +119,7 @@ class XidDetector:
                 needed = self._limits.critical_log_us if grave else self._limits.quiet_us(group.severity)
                 if event.ts_us - group.last_us >= needed:
                     self._clear(state, name, event.ts_us, "the log of the node went on without it", out)
-        if event.kind not in ("xid", "sxid", "gpu_lost") or state.knows(event):
+        if event.kind not in KINDS or state.knows(event):
             return
         part = _part(state, event)
         if (event.kind, event.code) in ENDS:
@@ -183,6 +193,8 @@ class XidDetector:
             if len(groups) >= MOST:
                 return None
             group = groups[name] = Group(verdict, verdict.severity, verdict.bin, False, event.ts_us, event.ts_us)
+            group.by_gauge = state.by_gauge
+        group.by_gauge &= state.by_gauge
         if event.ts_us > group.seen_us + self._limits.group_us:
             group.count += 1
         group.seen_us = max(group.seen_us, event.ts_us)

@@ -28,7 +28,7 @@ def found(state: XidState, group: Group, event: KernelEvent) -> Finding:
         summary=f"{_place(subject)}: {group.verdict.words}",
         evidence=_evidence(group, event, state.kept.driver),
         action=action_of(group),
-        confidence=group.verdict.confidence,
+        confidence=group.verdict.confidence or ("medium" if group.by_gauge else None),
     )
 
 

@@ -36,8 +36,10 @@ class Group(Struct):
     """Lines by code."""
     energy_mj: float | None = None
     """Of the GPU before the last event; a lower reading after it means a reset."""
+    by_gauge: bool = False
+    """Told by DCGM's gauges alone, not by the log."""
     recovered_us: int = 0
-    """When the driver took its wish for a recovery back."""
+    """When a reset was seen last, or the driver took its wish for a recovery back."""
 
 
 class Kept(Struct):
@@ -52,12 +54,14 @@ class Kept(Struct):
     owners: dict[str, str] = field(default_factory=dict)
     """Whose past it is: the UUID. Of a GPU that was swapped only the slot's troubles go on."""
     driver: str | None = None
+    gauges: dict[str, float] = field(default_factory=dict)
+    """DCGM field and UUID -> the last value that was read."""
 
 
 class XidState:
     """One node."""
 
-    __slots__ = ("kept", "known", "parts", "rows", "scrape")
+    __slots__ = ("by_gauge", "columns", "kept", "known", "lines_us", "parts", "rows", "scrape")
 
     def __init__(self, kept: Kept | None = None) -> None:
         self.kept = kept or Kept()
@@ -66,6 +70,12 @@ class XidState:
         self.parts: dict[str, Gpu] = {}
         """PCI address -> GPU, also those that are gone: the log names the address only."""
         self.scrape: GpuScrape | None = None
+        self.columns: dict[str, list[float | None]] = {}
+        """Gauges as last read."""
+        self.by_gauge = False
+        """What is judged just now was told by a gauge."""
+        self.lines_us: dict[str, int] = {}
+        """Part -> the last line of the log about it."""
 
     def see(self, scrape: GpuScrape) -> bool:
         """Take a scrape; False: it is not later than the last one."""
@@ -83,6 +93,16 @@ class XidState:
         if driver is not None:
             self.kept.driver = driver
         return True
+
+    def heard(self, part: str, since_us: int) -> bool:
+        """Did the log say anything of a part since then?"""
+        return self.lines_us.get(part, -1) >= since_us
+
+    def hear(self, part: str, ts_us: int) -> None:
+        """The log said something of a part."""
+        self.lines_us[part] = max(ts_us, self.lines_us.pop(part, 0))
+        if len(self.lines_us) > MOST:
+            del self.lines_us[next(iter(self.lines_us))]
 
     def pci_of(self, uuid: str | None) -> str | None:
         """The address of a GPU that is named by its UUID alone."""

@@ -97,7 +97,7 @@ def throttle(stretches: Sequence[Stretch]) -> list[Item]:
 def xid(stretches: Sequence[Stretch]) -> list[Item]:
     """A scrape every ten seconds; events one second after the scrape before them."""
     out: list[Item] = []
-    scrapes, base = 0, 1e9
+    scrapes, base, gauge = 0, 1e9, 0.0
     chain = {"program": (13, 13, 45), "memory": (48, 63, 94, 45), "bus": (79, 45)}
     for word, length in stretches:
         for tick in range(length):
@@ -105,8 +105,11 @@ def xid(stretches: Sequence[Stretch]) -> list[Item]:
             scrapes += 1
             if word == "reset" and tick == 0:
                 base = -at
+            if word == "gauge" and tick == 0:
+                gauge = 95.0 if gauge == 62.0 else 62.0
             parts = [g for g in gpus(8) if word != "gone" or g.index != 3]
-            out.append(scrape(at, {"156": base + at + 1.0, "100": 1900.0}, parts=parts))
+            last = [gauge if g.index == 3 else 0.0 for g in parts]
+            out.append(scrape(at, {"156": base + at + 1.0, "100": 1900.0, "230": last}, parts=parts))
             if tick == 0:
                 out += [
                     KernelEvent(
@@ -201,7 +204,7 @@ SILENT: dict[str, Callable[[int], Message]] = {
 STORIES = (
     Story(detector="memory", words=("calm", "uncorrected", "reset", "growing", "unreadable"), tell=memory),
     Story(detector="throttle", words=("calm", "hot", "braked", "idle", "unreadable"), tell=throttle),
-    Story(detector="xid", words=("calm", "program", "memory", "bus", "gone", "reset"), tell=xid),
+    Story(detector="xid", words=("calm", "program", "memory", "bus", "gauge", "gone", "reset"), tell=xid),
     Story(detector="straggler", words=("calm", "slow"), tell=straggler, least=30, most=45, back=200, examples=8),
     *(
         Story(detector=f"silence_{part}", words=("calm", "silent"), tell=heard(say), least=12, most=20, hears=True)

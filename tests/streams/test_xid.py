@@ -47,7 +47,8 @@ def event(
 
 def running(at: float, energy: float = 1e9, lost: int | None = None, recovery: float = 0.0) -> GpuScrape:
     parts = [g for g in gpus(8) if g.index != lost]
-    return scrape(at, {"156": energy + at, "100": 1900.0, "1523": recovery}, parts=parts)
+    asked = [recovery if g.index == 3 else 0.0 for g in parts]
+    return scrape(at, {"156": energy + at, "100": 1900.0, "1523": asked}, parts=parts)
 
 
 def edges(found: Sequence[Finding]) -> list[tuple[float, str, str, str]]:
