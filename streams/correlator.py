@@ -107,8 +107,9 @@ class Correlator:
                 state.changed.add(f"finding|{effect}")
             elif other.root == effect:
                 home = self._cases.merge(state, home, other)
-            elif member.weak:
-                state.move(effect, home.id, weak=False)
+            elif member.weak or self._best_cause(state, effect) == key:
+                for moved in [effect] if member.weak else self._with_effects(state, effect):
+                    state.move(moved, home.id, weak=False)
                 self._cases.reroot(state, other)
                 other.news = True
                 state.changed.add(f"case|{other.id}")
@@ -147,6 +148,16 @@ class Correlator:
             part = frozenset((f"job:{state.members[key].finding.cluster}/{job}",))
             found.update(dict.fromkeys(state.on(part)))
         return [k for k in found if self._cases.explains(state, key, k)]
+
+    def _with_effects(self, state: CorrelatorState, key: str) -> list[str]:
+        """A finding and those of its case whose best cause it is, and theirs."""
+        left = set(state.keys_of(state.members[key].case)) - {key, state.cases[state.members[key].case].root}
+        found = [key]
+        for cause in found:
+            of_cause = [k for k in sorted(left) if self._best_cause(state, k) == cause]
+            left.difference_update(of_cause)
+            found += of_cause
+        return found
 
     def _look_again(self, state: CorrelatorState, now_us: int) -> bool:
         """The world learned something (a placement or cable came late): judge the open findings once more.

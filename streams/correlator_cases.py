@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from streams.contract import Finding
-from streams.correlator_causes import explains, is_outranked, level
+from streams.correlator_causes import explains, is_outranked, is_silent_part, level, silent_place
 from streams.correlator_common import SYMPTOM, common, common_of_silent
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member
@@ -121,16 +120,12 @@ class Cases:
 
     def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
         """Many silent parts that the silent root does not account for."""
-        if not is_silent_part(state.members[case.root].finding):
+        root = state.members[case.root].finding
+        if not is_silent_part(root):
             return False
-        alone = [
-            k
+        places = {
+            silent_place(state.members[k].finding)
             for k in keys
             if k != case.root and is_silent_part(state.members[k].finding) and not self.explains(state, case.root, k)
-        ]
-        return len(alone) + 1 >= self.limits.together
-
-
-def is_silent_part(finding: Finding) -> bool:
-    """A node, device or collector that fell silent."""
-    return finding.detector == "silence" and finding.subject.kind in ("node", "device", "collector")
+        }
+        return len(places | {silent_place(root)}) >= self.limits.together

@@ -40,7 +40,9 @@ def explains(
         return False
     if effect.subject.kind == "job":
         return effect.cluster == cause.cluster and effect.subject.id in jobs
-    if not (cause_parts.own | cause_parts.reach) & effect_parts.upstream:
+    # What a storm holds up still answers those who read it.
+    spoiled = cause_parts.own if is_silent_part(effect) else cause_parts.own | cause_parts.reach
+    if not spoiled & effect_parts.upstream:
         return False
     if effect.detector == "silence" and effect.subject.kind == "node" and cause.subject.kind == "gpu":
         return level(cause, world) >= BROKEN
@@ -57,6 +59,17 @@ def is_outranked(effect: Finding, effect_parts: Parts, cause: Finding, cause_par
         and effect.cause in LINK_STATE
         and bool(cause_parts.own & effect_parts.upstream)
     )
+
+
+def is_silent_part(finding: Finding) -> bool:
+    """A node, device or collector that fell silent."""
+    return finding.detector == "silence" and finding.subject.kind in ("node", "device", "collector")
+
+
+def silent_place(finding: Finding) -> str:
+    """A host or device: a node and the collector on it are silent in one place."""
+    s = finding.subject
+    return collector_host(s.id) or s.id if s.kind == "collector" else s.id
 
 
 def gpus_at(finding: Finding, world: World) -> set[str]:

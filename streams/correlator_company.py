@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from streams.contract import Finding
-from streams.correlator_cases import Cases, is_silent_part
+from streams.correlator_cases import Cases
+from streams.correlator_causes import is_silent_part, silent_place
 from streams.correlator_common import BRAKE, Group, groups
 from streams.correlator_parts import finding_node
 from streams.correlator_state import Case, CorrelatorState, incident_id
@@ -135,7 +136,11 @@ class Company:
                 and abs(root.episode_us - mine.episode_us) <= self.cases.limits.together_us
             ):
                 mates.append(case)
-        if not any(case.fleet for case in mates) and len(mates) + 1 < self.cases.limits.together:
+        places = {silent_place(state.members[case.root].finding) for case in mates} | {silent_place(mine)}
+        if not any(case.fleet for case in mates) and len(places) < self.cases.limits.together:
+            # Two collectors of one host are one silence, and so far no more than that.
+            mates = [c for c in mates if silent_place(state.members[c.root].finding) == silent_place(mine)]
+        if not mates:
             return home
         mates.sort(key=lambda c: (not c.fleet, c.told is None, c.opened_us, c.id))
         first = mates[0]

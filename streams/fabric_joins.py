@@ -30,14 +30,15 @@ class FabricJoins:
         """Take one edge in; what it brings about or ends."""
         if finding.cause not in HEARD or finding.detector == NAME or not state.hear(finding):
             return []
-        return [*self._grey(state, finding.ts_us), *self._asymmetric(state, finding.ts_us)]
+        return [*self._grey(state, finding.ts_us), *self._end_asymmetric(state, finding.ts_us)]
 
     def tick(self, state: JoinState, now_us: int) -> list[Finding]:
         """The other end of a bad link had time to speak up, or a cable came to be known."""
         state.forget(now_us - self.limits.forget_us)
         if not state.heard:
             return []
-        return [*self._grey(state, state.latest_us), *self._asymmetric(state, now_us)]
+        ended = list(self._end_asymmetric(state, now_us))
+        return [*self._grey(state, state.latest_us), *ended, *self._asymmetric(state, now_us)]
 
     def _grey(self, state: JoinState, ts_us: int) -> Iterator[Finding]:
         yield from self._end_grey(state, ts_us)
@@ -92,13 +93,15 @@ class FabricJoins:
             confidence="medium" if len(others) < 2 or others[0].score > others[1].score else "low",
         )
 
-    def _asymmetric(self, state: JoinState, now_us: int) -> Iterator[Finding]:
+    def _end_asymmetric(self, state: JoinState, now_us: int) -> Iterator[Finding]:
         for told in state.derived("asymmetric_link"):
             ends = self._ends(told)
             bad = [f for f in state.open_of(told.cluster, BAD) if f"{f.subject.device}/{f.subject.port}" in ends]
             here = [f for f in bad if f.subject.id == told.subject.id]
             if not here or len(bad) > len(here):
                 yield state.end(told, now_us, "both ends report errors" if here else "no errors any more")
+
+    def _asymmetric(self, state: JoinState, now_us: int) -> Iterator[Finding]:
         open_at = {subject_key(f) for f in state.derived("asymmetric_link")}
         for cause in [f for f in state.heard.values() if f.cause == BAD and f.state != "cleared"]:
             due_us = cause.episode_us + self.limits.clean_us

@@ -157,3 +157,9 @@ def test_a_common_fault_ends_when_all_its_parts_are_well() -> None:
     run = Run(racks()).feed(*brakes).tick(20).feed(*(cleared(b, 100 + n) for n, b in enumerate(brakes))).tick(200)
     assert run.open() == {}
     assert run.told[-1].subject.id == "r1"
+
+
+def test_collectors_of_one_host_that_fall_silent_are_one_incident_and_no_outage_of_the_fleet() -> None:
+    collectors = [Subject(kind="collector", id=f"{source}@head") for source in ("dcgm", "gnmi", "steps")]
+    (only,) = Run(racks()).feed(*(silent(c, n) for n, c in enumerate(collectors))).tick(20).open().values()
+    assert (only.cause_word, len(only.symptoms)) == ("collector_silent", 2)
