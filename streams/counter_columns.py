@@ -1,6 +1,6 @@
 """All counters of one device, column by column: a column in which nothing moved costs one comparison.
 
-The answers are those of `counters.advance_group` port by port, without the changes that say nothing.
+The answers are those of `counters.advance` one by one, without the changes that say nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -135,16 +135,23 @@ class Ledger:
             pasts[name] = Past(value, whole.ts_us, since_us, past.epoch, past.blind)
 
     def _fallen(self, scrape: PortScrape, columns: list[str], names: list[str]) -> dict[int, int]:
-        """Row -> how many of its counters fell: two at once were cleared."""
+        """Row -> how many of its counters fell: two at once were cleared. Where more counters of the whole device
+        fell than grew, all were."""
         out: dict[int, int] = {}
+        fell = grew = 0
         for column in columns:
             pasts = self._pasts.get(column, {})
             cells, ended = scrape.columns.get(column, []), scrape.saturated.get(column)
             for row, name in enumerate(names):
                 value, past = _cell(cells, ended, row), pasts.get(name)
-                if value is not None and past is not None and value < past.value and scrape.ts_us > past.ts_us:
+                if value is None or past is None or value == past.value or scrape.ts_us <= past.ts_us:
+                    continue
+                if value < past.value:
                     out[row] = out.get(row, 0) + 1
-        return out
+                    fell += 1
+                else:
+                    grew += 1
+        return dict.fromkeys(range(len(names)), fell) if fell > max(1, grew) else out
 
     def _column(
         self,

@@ -3,12 +3,11 @@
 Never a negative, never a huge positive: what cannot be explained is a reset with nothing claimed.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from msgspec import Struct, field
 
-from collectors.contract.fabric import CounterForm, PortScrape
+from collectors.contract.fabric import CounterForm
 
 PLAIN = CounterForm()
 WRAPS_AT = 32
@@ -52,14 +51,6 @@ class Change(Struct, frozen=True):
     """The counter stands at its end and cannot say more: a fault of the telemetry, not a loss."""
 
 
-def stands_at(scrape: PortScrape, name: str, row: int) -> int | float | None:
-    """What a counter of one port stands at, its end included, which `advance` knows; None: it was not read."""
-    for column in (scrape.columns.get(name), scrape.saturated.get(name)):
-        if column is not None and row < len(column) and column[row] is not None:
-            return column[row]
-    return None
-
-
 def advance(
     past: Past | None,
     value: int | float | None,
@@ -75,7 +66,7 @@ def advance(
     """Take one sample of one counter. A None change means that it holds no information.
 
     `ceiling_per_s`: the most that it can grow (see `line_rate_per_s`); without it no wrap is believed.
-    `nominal_us`: the sampling interval, to tell a gap. `cleared`: other counters of its group fell too.
+    `nominal_us`: the sampling interval, to tell a gap. `cleared`: other counters of its port or device fell too.
     """
     if value is None or not 0 <= value < float("inf"):
         return past, None
@@ -93,45 +84,6 @@ def advance(
     if nominal_us is not None and window_us > GAP * nominal_us:
         change = Change(change.delta, window_us, reset=change.reset, wrapped=change.wrapped, gap=True)
     return Past(value, ts_us, ts_us, epoch), change
-
-
-def advance_group(
-    pasts: Mapping[str, Past],
-    values: Mapping[str, int | float | None],
-    ts_us: int,
-    *,
-    forms: Mapping[str, CounterForm],
-    epoch: str = "",
-    ceilings_per_s: Mapping[str, float] | None = None,
-    nominal_us: int | None = None,
-    baseline: bool = False,
-) -> tuple[dict[str, Past], dict[str, Change]]:
-    """One sample of all counters that are cleared together (a port's). Two that fall at once were cleared."""
-    ceilings = ceilings_per_s or {}
-    fallen = sum(
-        1
-        for name, value in values.items()
-        if value is not None and name in pasts and value < pasts[name].value and ts_us > pasts[name].ts_us
-    )
-    after = dict(pasts)
-    changes: dict[str, Change] = {}
-    for name, value in values.items():
-        past, change = advance(
-            pasts.get(name),
-            value,
-            ts_us,
-            form=forms.get(name, PLAIN),
-            epoch=epoch,
-            ceiling_per_s=ceilings.get(name),
-            nominal_us=nominal_us,
-            baseline=baseline,
-            cleared=fallen > 1,
-        )
-        if past is not None:
-            after[name] = past
-        if change is not None:
-            changes[name] = change
-    return after, changes
 
 
 class Rhythm(Struct):

@@ -1,11 +1,11 @@
-"""The ledger answers as `advance_group` does port by port, however its columns come."""
+"""The ledger answers as `advance` does one by one, however its columns come."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.contract.fabric import CounterForm, Port, PortScrape
 from streams.counter_columns import Ledger
-from streams.counters import Change, Past, advance_group, line_rate_per_s, stands_at
+from streams.counters import Change, Past, advance, line_rate_per_s
 
 S = 1_000_000
 FORMS = {
@@ -52,33 +52,52 @@ def scrapes(draw: st.DrawFn) -> list[PortScrape]:
     return out
 
 
-def port_by_port(
+def stands_at(scrape: PortScrape, name: str, row: int) -> int | float | None:
+    """What a counter of one port stands at, its end included."""
+    for column in (scrape.columns[name], scrape.saturated.get(name)):
+        if column is not None and column[row] is not None:
+            return column[row]
+    return None
+
+
+def one_by_one(
     pasts: dict[str, dict[str, Past]], scrape: PortScrape
 ) -> tuple[dict[str, dict[str, Past]], dict[int, dict[str, Change]]]:
+    """Where two counters of a port, or more of the device than grew, fall at once, they were cleared."""
+    told = {
+        (row, port.name, name): value
+        for row, port in enumerate(scrape.ports)
+        for name in FORMS
+        if (value := stands_at(scrape, name, row)) is not None
+    }
+    moves: dict[int, list[int]] = {}
+    for (row, port, name), value in told.items():
+        past = pasts.get(port, {}).get(name)
+        if past is not None and scrape.ts_us > past.ts_us and value != past.value:
+            moves.setdefault(row, []).append(1 if value > past.value else -1)
+    every = [move for row in moves.values() for move in row]
+    all_fell = every.count(-1) > max(1, every.count(1))
+    after = {port: dict(columns) for port, columns in pasts.items()}
     out: dict[int, dict[str, Change]] = {}
-    for row, port in enumerate(scrape.ports):
-        before = pasts.get(port.name, {})
-        rate = line_rate_per_s("packets", port.speed_gbps)
-        assert rate is not None
-        after, changes = advance_group(
+    for (row, port, name), value in told.items():
+        before = pasts.get(port, {}).get(name)
+        past, change = advance(
             before,
-            {name: stands_at(scrape, name, row) for name in FORMS},
+            value,
             scrape.ts_us,
-            forms=scrape.forms,
+            form=FORMS[name],
             epoch=scrape.epoch_of(row),
-            ceilings_per_s=dict.fromkeys(FORMS, rate),
+            ceiling_per_s=line_rate_per_s("packets", scrape.ports[row].speed_gbps),
             baseline=scrape.baseline,
+            cleared=all_fell or moves.get(row, []).count(-1) > 1,
         )
-        pasts = {**pasts, port.name: after}
-        said = {
-            name: change
-            for name, change in changes.items()
-            if (change.blind and not (name in before and before[name].blind))
-            or (not change.blind and (change.delta != 0 or change.reset or change.first))
-        }
-        if said:
-            out[row] = said
-    return pasts, out
+        if past is not None:
+            after.setdefault(port, {})[name] = past
+        if change is None or (change.blind and before is not None and before.blind):
+            continue
+        if change.blind or change.delta != 0 or change.reset or change.first:
+            out.setdefault(row, {})[name] = change
+    return after, out
 
 
 @settings(max_examples=400, deadline=None)
@@ -87,7 +106,7 @@ def test_the_ledger_says_what_the_counters_say_one_by_one(told: list[PortScrape]
     ledger = Ledger()
     pasts: dict[str, dict[str, Past]] = {}
     for scrape in told:
-        pasts, expected = port_by_port(pasts, scrape)
+        pasts, expected = one_by_one(pasts, scrape)
         assert ledger.take(scrape, FORMS, UNITS) == expected
     assert {(p, n): ledger.past(n, p) for p in PORTS for n in FORMS} == {
         (p, n): pasts.get(p, {}).get(n) for p in PORTS for n in FORMS
@@ -110,6 +129,39 @@ def test_a_window_shorter_than_half_of_the_usual_one_is_refused_and_its_growth_k
         ledger.take(of(10 * n, n), ["x"], {})
     assert ledger.take(of(53, 9), ["x"], {}) == {}
     assert ledger.take(of(60, 10), ["x"], {}) == {0: {"x": Change(5, 10 * S)}}
+
+
+def test_two_narrow_counters_of_a_port_that_fall_at_once_were_cleared() -> None:
+    forms = {"x": CounterForm(bits=32), "y": CounterForm(bits=32)}
+
+    def port(at_s: int, *values: int) -> PortScrape:
+        columns: dict[str, list[int | float | None]] = {n: [v] for n, v in zip("xyabc", values, strict=True)}
+        told = [Port(name="p", speed_gbps=400.0)]
+        return PortScrape(device="d", ts_us=at_s * S, ports=told, columns=columns, forms=forms)
+
+    high = (1 << 32) - 5
+    for fell, expected in ((1, Change(6, 10 * S, wrapped=True)), (2, Change(0, 10 * S, reset=True))):
+        ledger = Ledger()
+        ledger.take(port(0, high, high, 1, 1, 1), "xyabc", dict.fromkeys("xyabc", "packets"))
+        after = port(10, 1, 1 if fell == 2 else high, 2, 2, 2)
+        assert ledger.take(after, "xyabc", dict.fromkeys("xyabc", "packets"))[0]["x"] == expected
+
+
+def test_a_narrow_counter_of_each_port_that_falls_with_the_others_was_cleared_and_not_wrapped() -> None:
+    def device(at_s: int, *values: int) -> PortScrape:
+        told = [Port(name=f"p{i}", speed_gbps=400.0) for i in range(len(values))]
+        forms = {"x": CounterForm(bits=32)}
+        return PortScrape(device="d", ts_us=at_s * S, ports=told, columns={"x": list(values)}, forms=forms)
+
+    almost = (1 << 32) - 5
+    ledger = Ledger()
+    ledger.take(device(0, almost, almost, 7), ["x"], {"x": "packets"})
+    fell = ledger.take(device(10, 3, 4, 1), ["x"], {"x": "packets"})
+    assert {row: change["x"] for row, change in fell.items()} == dict.fromkeys(range(3), Change(0, 10 * S, reset=True))
+    ledger = Ledger()
+    ledger.take(device(0, almost, 7, 7), ["x"], {"x": "packets"})
+    wrapped = ledger.take(device(10, 3, 8, 9), ["x"], {"x": "packets"})
+    assert wrapped[0]["x"] == Change(8, 10 * S, wrapped=True)
 
 
 def test_a_counter_that_stands_inside_its_refresh_period_has_told_nothing() -> None:

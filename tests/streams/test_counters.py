@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract.fabric import CounterForm
-from streams.counters import Change, Past, advance, advance_group, line_rate_per_s
+from streams.counters import Change, Past, Rhythm, advance, line_rate_per_s
 
 S = 1_000_000
 NARROW = CounterForm(bits=32)
@@ -96,34 +96,10 @@ def test_nothing_is_subtracted_across_a_lost_stream() -> None:
     assert advance(past(7), 900, 20 * S, epoch="a", baseline=True)[1] == Change(None, first=True)
 
 
-def test_two_narrow_counters_that_fall_at_once_were_cleared() -> None:
-    pasts = {"x": past(2**32 - 5), "y": past(2**32 - 9), "z": past(4)}
-    after, changes = advance_group(
-        pasts,
-        {"x": 1, "y": 2, "z": 5},
-        20 * S,
-        forms={"x": NARROW, "y": NARROW},
-        epoch="a",
-        ceilings_per_s={"x": 1e9, "y": 1e9},
-    )
-    assert changes == {
-        "x": Change(0, 10 * S, reset=True),
-        "y": Change(0, 10 * S, reset=True),
-        "z": Change(1, 10 * S),
-    }
-    assert after == {"x": past(1, 20), "y": past(2, 20), "z": past(5, 20)}
-
-
-def test_one_narrow_counter_that_falls_alone_wrapped() -> None:
-    _, changes = advance_group(
-        {"x": past(2**32 - 5), "z": past(4)},
-        {"x": 1, "z": 5},
-        20 * S,
-        forms={"x": NARROW},
-        epoch="a",
-        ceilings_per_s={"x": 1e9},
-    )
-    assert changes["x"] == Change(6, 10 * S, wrapped=True)
+def test_a_narrow_counter_that_was_cleared_with_others_did_not_wrap() -> None:
+    for cleared, expected in ((True, Change(0, 10 * S, reset=True)), (False, Change(6, 10 * S, wrapped=True))):
+        found = advance(past(2**32 - 5), 1, 20 * S, form=NARROW, epoch="a", ceiling_per_s=1e9, cleared=cleared)
+        assert found == (past(1, 20), expected)
 
 
 def test_a_lines_rate_is_known_for_packets_and_bytes_only() -> None:
@@ -171,3 +147,13 @@ def test_missing_samples_lose_no_growth(steps: list[int], data: st.DataObject) -
         if change is not None and change.delta is not None:
             seen += int(change.delta)
     assert seen == sum(steps[1:])
+
+
+def test_the_usual_window_is_the_lower_median_and_unknown_at_first() -> None:
+    rhythm = Rhythm()
+    for at_s in (0, 10, 20, 20, 15, 31):
+        rhythm.learn(at_s * S)
+    assert rhythm.nominal_us() is None
+    for at_s in (40, 99):
+        rhythm.learn(at_s * S)
+    assert rhythm.nominal_us() == 10 * S
