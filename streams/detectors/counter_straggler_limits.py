@@ -26,9 +26,10 @@ class CounterStragglerLimits:
     """Deviation of the SM clock alone, in the same unit, that a slow GPU has: own choice."""
     apart: float = 2.0
     """And so many times the median distance of the others: own choice."""
-    clock_loss: float = 0.03
-    """Share of the others' SM clock that is lost: own choice; from 0.1 on the throttle detector speaks."""
-    capped_loss: float = 0.06
+    clock_loss: float = 0.06
+    """Share of the others' SM clock that is lost: own choice, beyond what a job
+    would notice; from 0.1 on the throttle detector speaks."""
+    capped_loss: float = 0.1
     """The same at the power cap, where chips differ: own choice."""
     busy: float = 0.97
     """Of the others' tensor (else SM) activity: a GPU with less does not hold them up by its clock. Own choice."""
