@@ -35,8 +35,8 @@ class OpenStep:
     last_us: int
     train: bool = True
     entries: dict[int, Entry] = field(default_factory=dict)
-    blocker: int | None = None
-    """A rank that was found missing: asked first the next time, so that the question stays cheap."""
+    passed: int = 0
+    """Ranks, in the order in which they were first heard, that need not be waited for: each is asked once."""
 
 
 @dataclass(slots=True)
@@ -46,6 +46,8 @@ class Steps:
     open: dict[int, OpenStep] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
     """Rank -> its highest step: the ranks that this attempt is known to have."""
+    order: list[int] = field(default_factory=list)
+    """The same ranks as they came."""
     absent: dict[int, int] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
     repeated: set[int] = field(default_factory=set)
@@ -67,6 +69,8 @@ class Steps:
             known = self.last.get(rank)
             if known is None and len(self.last) >= limits.most_ranks:
                 continue
+            if known is None:
+                self.order.append(rank)
             if known is None or number > known:
                 self.last[rank] = number
             self.gone.discard(rank)
@@ -112,10 +116,11 @@ class Steps:
         if len(step.entries) >= len(self.last) - len(self.gone):
             return True
         enough = number + limits.later_steps
-        if step.blocker is not None and self._blocks(step.blocker, enough, step):
-            return False
-        step.blocker = next((rank for rank in self.last if self._blocks(rank, enough, step)), None)
-        return step.blocker is None
+        while step.passed < len(self.order):
+            if self._blocks(self.order[step.passed], enough, step):
+                return False
+            step.passed += 1
+        return True
 
     def _blocks(self, rank: int, enough: int, step: OpenStep) -> bool:
         return rank not in step.entries and rank not in self.gone and self.last[rank] < enough

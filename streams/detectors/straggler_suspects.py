@@ -17,10 +17,10 @@ from streams.episodes import Damping
 def look(limits: StragglerLimits, state: StragglerState, group: PeerGroup, by: By) -> list[Candidate]:
     """The ranks of a group that are newly slow against their peers, after a judged step."""
     track = group.compute if by == "compute" else group.host
-    longest_quiet = max((1 - limits.share_of(n)) * n for n in limits.windows)
+    half_effect = math.log(limits.effect) / 2
     out = []
-    for rank in track.last:
-        if track.quiet[rank] > longest_quiet or rank in state.kept.suspects:
+    for rank, x in track.last.items():
+        if x <= half_effect or rank in state.kept.suspects:
             continue
         slow = slow_window(
             limits,

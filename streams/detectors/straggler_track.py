@@ -24,15 +24,12 @@ class Track:
     tops: deque[tuple[int, float]] = field(default_factory=deque)
     """The highest rank of each of the last steps, and its ratio."""
     ratios: dict[int, MutableSequence[float]] = field(default_factory=dict)
-    quiet: dict[int, int] = field(default_factory=dict)
-    """Rank -> judged steps in a row at less than half the effect."""
     _noises: dict[int, float] = field(default_factory=dict)
 
     def remember(self, limits: StragglerLimits, values: Mapping[int, float]) -> None:
         """Add one judged step: rank -> seconds (or seconds by unit of work), two ranks at least."""
         ratios = ratios_to_others(values)
         longest = max(limits.windows)
-        half_effect = math.log(limits.effect) / 2
         self._noises.clear()
         self.last = ratios
         self.samples.append([(rank, ratios[rank]) for rank in self.sampled if rank in ratios])
@@ -44,7 +41,6 @@ class Track:
             self.tops.popleft()
         for rank, x in ratios.items():
             extend(self.ratios, rank, x, longest)
-            self.quiet[rank] = 0 if x > half_effect else self.quiet.get(rank, 0) + 1
 
     def noise(self, limits: StragglerLimits, rank: int, window: int) -> float:
         """The group's noise before the last `window` steps, so that the slow steps do not hide themselves.
