@@ -13,14 +13,15 @@ from msgspec import structs
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Port, PortScrape
 from collectors.contract.gpu import GpuScrape
-from collectors.contract.job import StepReport
+from collectors.contract.job import CollectiveWindow, StepReport
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
 from streams.detector import Detector, Tick
 from tests.streams.scrapes import SECOND, T0, gpus, only, scrape
 from tests.streams.steps import Job, noisy
-from tests.streams.stories_fabric import FABRIC_STORIES
+from tests.streams.stories_collectives import COLLECTIVE_STORIES
 from tests.streams.stories_counter_straggler import COUNTER_STRAGGLER_STORY
+from tests.streams.stories_fabric import FABRIC_STORIES
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
 from tests.streams.stories_memory import MEMORY_STORY
@@ -37,6 +38,9 @@ def blank(message: Message) -> Message:
     if isinstance(message, StepReport):
         unknown = [None] * len(message.rank)
         return structs.replace(message, compute_s=unknown, step_s=unknown, wait_s=unknown)
+    if isinstance(message, CollectiveWindow):
+        nothing = [None] * len(message.rank)
+        return structs.replace(message, seq=nothing, exec_us=nothing, busbw_gbs=nothing)
     return message
 
 
@@ -214,6 +218,7 @@ STORIES = (
     Story(
         detector="lossless_drop", words=("calm", "dropping", "cleared", "unreadable"), tell=lossless, least=12, most=20
     ),
+    *COLLECTIVE_STORIES,
     COUNTER_STRAGGLER_STORY,
     LINK_STORY,
     LOST_STORY,
