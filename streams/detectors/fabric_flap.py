@@ -21,7 +21,7 @@ from streams.detector import Tick
 from streams.detectors.fabric_flap_findings import NAME, link_fault
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.detectors.fabric_flap_state import FlapKept, Flaps, FlapState, Seen
-from streams.detectors.fabric_ports import port_subject, report
+from streams.detectors.fabric_ports import make_room, port_subject, report
 
 COUNTERS: dict[str, float] = {
     "port_link_down_events": 1.0,
@@ -105,9 +105,10 @@ class LinkFlapDetector:
             flaps = _grown(changes.get(told)) * COUNTERS[told]
         elif went_down:
             flaps = 1.0
-        if seen is not None or len(state.seen) < limits.most:
-            up = port.oper_up if port.oper_up is not None or seen is None else seen.up
-            state.seen[name] = Seen(ts_us, up, told is not None or port.oper_up is not None)
+        if seen is None:
+            make_room(state.seen, limits.most, lambda one: one.ts_us)
+        up = port.oper_up if port.oper_up is not None or seen is None else seen.up
+        state.seen[name] = Seen(ts_us, up, told is not None or port.oper_up is not None)
         muted = ts_us < state.muted_us
         link = state.kept.links.get(name)
         if link is None:
@@ -152,6 +153,7 @@ class LinkFlapDetector:
         known = not down or event.ts_us in link.times
         if not known:
             link.add(event.ts_us)
+            known = event.ts_us not in link.times  # older than all that is remembered
         link.by_log = True
         link.say(event.ts_us, down)
         subject = Subject(

@@ -20,7 +20,7 @@ from streams.detectors.fabric_link_columns import LinkColumn, link_column
 from streams.detectors.fabric_link_findings import NAME, bad_link
 from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_link_state import Bad, LinkKept, LinkState, Recent, Symbols
-from streams.detectors.fabric_ports import report
+from streams.detectors.fabric_ports import make_room, report
 
 _COUNTED = ("growth", "symbol", "state")
 
@@ -98,7 +98,8 @@ class LinkQualityDetector:
         errors |= self._ratios(scrape, row, ratios)
         why = self._symbols(state, scrape, row, grown, columns)
         recent = state.recent.get(port.name)
-        if recent is None and errors and len(state.recent) < limits.most:
+        if recent is None and errors:
+            make_room(state.recent, limits.most, lambda one: one.ts_us)
             recent = state.recent[port.name] = Recent()
         news = False
         if recent is not None and (errors or self._told(state, scrape, row, columns)):

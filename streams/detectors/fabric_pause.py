@@ -21,7 +21,7 @@ from streams.detectors.fabric_pause_columns import PauseColumn, best_first, paus
 from streams.detectors.fabric_pause_findings import NAME, pressure, storm
 from streams.detectors.fabric_pause_limits import PauseLimits
 from streams.detectors.fabric_pause_state import Held, PauseKept, PauseState, Storm, Where
-from streams.detectors.fabric_ports import report
+from streams.detectors.fabric_ports import make_room, report
 
 STORMED = 1
 """`pfcwd_state`: 0 operational, 1 stormed."""
@@ -127,8 +127,9 @@ class PauseDetector:
                 return False
             ratio, begun_us = min(1.0, paused_us / change.window_us), scrape.ts_us - change.window_us
         if held is None:
-            if ratio < self.limits.pressure_off_ratio or len(state.held) >= self.limits.most:
+            if ratio < self.limits.pressure_off_ratio:
                 return False
+            make_room(state.held, self.limits.most, lambda one: one.ts_us)
             held = state.held[where] = Held()
         held.ts_us, held.ratio, held.column = scrape.ts_us, ratio, column.name
         self._count(held, ratio, begun_us, self._moved(state, scrape.ts_us, where[0], columns, changes))

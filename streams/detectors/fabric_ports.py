@@ -1,6 +1,8 @@
 """What the fabric's detectors share: who a port is, and its open episodes."""
 
+from collections.abc import Callable, MutableMapping
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
@@ -8,6 +10,8 @@ from collectors.contract.fabric import PortScrape
 from streams.contract import Finding, Subject
 from streams.episodes import Damping, Episodes
 
+K = TypeVar("K")
+V = TypeVar("V")
 MOST_INDEX = 64
 """No device has more priorities, queues or lanes in a port; a name with a larger index is no counter of ours."""
 
@@ -27,11 +31,19 @@ def port_subject(scrape: PortScrape, port: str, priority: int | None = None) -> 
 def report(episodes: Episodes, name: str, finding: Finding, damping: Damping) -> Finding | None:
     """As `Episodes.report`. Two episodes of a port that begin in one scrape must not share a start: it is part of
     their key, and their priority is not."""
+    if name in episodes.open:
+        return episodes.report(name, finding, damping)
     begun = {f.episode_us for f in episodes.open.values() if f.subject.id == finding.subject.id}
     start_us = finding.episode_us
     while start_us in begun:
         start_us += 1
     return episodes.report(name, msgspec.structs.replace(finding, episode_us=start_us), damping)
+
+
+def make_room(seen: MutableMapping[K, V], most: int, read_us: Callable[[V], int]) -> None:
+    """Forget the part that was read longest ago where `most` are remembered: ports come and go with breakouts."""
+    if len(seen) >= most:
+        del seen[min(seen, key=lambda name: read_us(seen[name]))]
 
 
 @lru_cache(maxsize=65536)

@@ -19,7 +19,7 @@ from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Evidence, Finding
 from streams.counters import Change
 from streams.detector import Tick
-from streams.detectors.fabric_ports import port_subject, report
+from streams.detectors.fabric_ports import make_room, port_subject, report
 from streams.detectors.fabric_transport_limits import TransportLimits
 from streams.detectors.fabric_transport_state import Record, Retries, TransportKept, TransportState
 
@@ -88,8 +88,9 @@ class TransportDetector:
             changes = taken.get(row, {})
             if port.name not in state.ports:
                 news = any(_grew(change) for change in changes.values())
-                if not (news or port.name in state.kept.records) or len(state.ports) >= self.limits.most:
+                if not (news or port.name in state.kept.records):
                     continue
+                make_room(state.ports, self.limits.most, lambda one: one.ts_us)
                 state.ports[port.name] = Retries()
             edge = self._port(state, scrape, port.name, changes, here)
             out += [] if edge is None else [edge]

@@ -10,6 +10,8 @@ from streams.detectors.fabric_transport_limits import TransportLimits
 from streams.episodes import Episodes
 
 MINUTE_US = 60_000_000
+MOST_READINGS = 240
+"""In one window; where more come the oldest are put together."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,10 @@ class Retries:
         self.recent.append((ts_us - window_us, ts_us, grown))
         while self.recent[0][1] <= ts_us - limits.window_us:
             del self.recent[0]
+        if len(self.recent) > MOST_READINGS:
+            (from_us, _, first), (_, to_us, second), *rest = self.recent
+            sums = {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
+            self.recent = [(from_us, to_us, sums), *rest]
         return True
 
     def per_minute(self, names: frozenset[str], limits: TransportLimits) -> float:
