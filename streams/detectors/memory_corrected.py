@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import median
 
 from streams.contract import Evidence
-from streams.detectors.memory_condition import RESET, Condition
+from streams.detectors.memory_condition import Condition
 from streams.detectors.memory_rate import Rate
 from streams.detectors.memory_state import GpuMemory, Level
 from streams.detectors.memory_trend import (
@@ -17,7 +17,7 @@ from streams.detectors.memory_trend import (
     is_trend,
     rate,
 )
-from streams.detectors.memory_wear import WearLimits, outlook, signs
+from streams.detectors.memory_wear import WearLimits, outlook, signs, words
 
 AHEAD_DAYS = 7
 MOST_DAYS_TOLD = 7
@@ -58,7 +58,7 @@ def corrected(
             value=trend.errors,
             limit=limits.event_errors,
             unit="errors",
-            words=f"one burst of {trend.errors:.0f} corrected memory errors",
+            words=f"one burst of {trend.errors:,.0f} corrected memory errors",
             action="none: a lone burst says nothing of the GPU",
             ts_us=trend.last_us,
             facts=lambda: [*_places(trend), *signs(gpu.wear, now_us, wear)],
@@ -80,7 +80,7 @@ def corrected(
             value=trend.rate_per_s,
             limit=limits.storm_per_s,
             unit="errors/s",
-            words=f"{trend.rate_per_s:.0f} corrected memory errors a second",
+            words=f"{trend.rate_per_s:,.0f} corrected memory errors a second",
             action="drain and reset the GPU; if it comes back, run the field diagnostic",
             ts_us=trend.last_us,
             facts=facts,
@@ -93,7 +93,7 @@ def corrected(
             limit=float(limits.event_days),
             unit="event-days",
             words=f"{_trend_words(trend, now_us, belief, fleet_per_day, limits)}, and "
-            + " and ".join(sign.what for sign in signs(gpu.wear, now_us, wear)),
+            + " and ".join(words(gpu.wear, now_us, wear)),
             action="move the job at its next checkpoint, drain and reset the GPU, then run the field diagnostic; "
             "replace it by its result",
             ts_us=trend.last_us,
@@ -106,7 +106,8 @@ def corrected(
         limit=float(limits.event_days),
         unit="event-days",
         words=_trend_words(trend, now_us, belief, fleet_per_day, limits),
-        action=f"{RESET} and watch it; replace it only with further evidence (XID 92, new row remaps, failure flags)",
+        action="reset the GPU at the next gap in the work and watch it; replace it only with further evidence "
+        "(XID 92, new row remaps, failure flags)",
         ts_us=trend.last_us,
         confidence="medium",
         facts=facts,
@@ -119,14 +120,14 @@ def _trend_words(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, 
         total = sum(trend.in_events[day] for day in days)
         low, high = belief.counts(AHEAD_DAYS)
         return (
-            f"corrected memory errors on {len(days)} of the last {limits.event_days_of} days, {total:.0f} in all, "
+            f"corrected memory errors on {len(days)} of the last {limits.event_days_of} days, {total:,.0f} in all, "
             f"{belief.per_day / fleet_per_day:.0f} times the fleet's rate; "
             f"{_span(low, high)} more such days expected in the next {AHEAD_DAYS}"
         )
     if doubled(trend, now_us, limits):
         sums = ", ".join(f"{trend.days[day]:.0f}" for day in sorted(trend.days)[-limits.doublings - 1 :])
         return f"corrected memory errors at least double from day to day: {sums}"
-    return f"{trend.errors:.0f} corrected memory errors that are no lone burst: spare rows go, or the driver complains"
+    return f"{trend.errors:,.0f} corrected memory errors that are no lone burst: spare rows go, or the driver complains"
 
 
 def _past(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits: TrendLimits) -> list[Evidence]:
@@ -137,7 +138,7 @@ def _past(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits:
         Evidence(what="the fleet's rate (prior)", value=fleet_per_day, unit="event-days a GPU-day"),
         Evidence(what="this GPU's rate, shrunk to it (posterior)", value=belief.per_day, unit="event-days a day"),
     ]
-    if known:
+    if len(known) > 1:
         low, high = belief.counts(AHEAD_DAYS)
         sizes = [trend.in_events[day] for day in known]
         found += [

@@ -38,6 +38,18 @@ def signs(wear: Wear | None, now_us: int, limits: WearLimits) -> list[Evidence]:
     return found
 
 
+def words(wear: Wear | None, now_us: int, limits: WearLimits) -> list[str]:
+    """The same signs for a headline."""
+    if wear is None:
+        return []
+    said = {
+        "the driver finds their rate high (XID 92)": wear.notices,
+        "rows are remapped for them": wear.corrected_rows,
+        "memory banks lose spare rows": wear.banks,
+    }
+    return [said_so for said_so, by_day in said.items() if recent(by_day, now_us, limits.days) > 0]
+
+
 def outlook(
     wear: Wear | None, now: Mapping[str, float], now_us: int, days: float, limits: WearLimits
 ) -> list[Evidence]:
@@ -54,7 +66,7 @@ def outlook(
     worst = max((step for field, step in BANKS.items() if now.get(field, 0.0) > 0.0), default=0)
     left = max(BANKS.values()) - worst
     if steps >= limits.slope_rows and left > 0:
-        found.append(_left("the spare rows of the worst bank, if it alone is hit", float(left), steps, span))
+        found.append(_left("the spare rows of the worst bank, were it hit alone,", float(left), steps, span))
     return found
 
 
@@ -68,7 +80,7 @@ def _left(what: str, left: float, gone: float, days: float) -> Evidence:
     rate = Rate(gone + 0.5, days)  # Jeffreys' prior: little is known of the pace of a single GPU
     slow, fast = rate.bounds()
     return Evidence(
-        what=f"forecast: days until {what} are used (5 % to 95 %: {left / fast:.0f} to {left / slow:.0f})",
+        what=f"forecast: days that {what} last at this pace (5 % to 95 %: {left / fast:.0f} to {left / slow:.0f})",
         value=left / rate.per_day,
         unit="days",
     )

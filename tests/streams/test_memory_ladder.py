@@ -194,7 +194,7 @@ def test_a_trend_with_banks_that_lose_their_spare_rows_is_critical_and_says_how_
 
     found = judge([scrape((s.ts_us - T0) / SECOND, {**s.columns, **banks(i)}) for i, s in enumerate(rows)])
     assert told(found)[-1][1:] == ("opened", "critical", "memory_degrading")
-    left = evidence(found[-1], "forecast: days until the spare rows of the worst bank")
+    left = evidence(found[-1], "forecast: days that the spare rows of the worst bank")
     assert left == pytest.approx(2 / (3.5 / 6.0), rel=0.05)
 
 
