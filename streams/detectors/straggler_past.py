@@ -1,6 +1,7 @@
 """Ranks against their own past: those without peers, and those whose peers slowed down with them."""
 
 import math
+from collections.abc import Sequence
 
 from streams.detectors.straggler_groups import PeerGroup
 from streams.detectors.straggler_limits import StragglerLimits
@@ -16,19 +17,17 @@ def look_back(limits: StragglerLimits, state: StragglerState, groups: list[PeerG
     whole on several hosts, or most groups at once, is the job's doing (code, data, a shared cause) and no rank's.
     """
     alone = [group for group in groups if len(group.ranks) == 1]
-    slowed = [group for group in groups if len(group.ranks) > 1 and level_shift(limits, group.level) is not None]
-    calm = len(groups) - len(alone) - len(slowed)
-    found = [c for group in slowed for c in _among(limits, state, group, others_are_calm=calm > len(slowed))]
+    slowed = [g for g in groups if len(g.ranks) > 1 and level_shift(limits, g.level) is not None]
+    stayed = sum(len(g.ranks) > 1 and _stayed(limits, g.level) for g in groups)
+    found = [c for group in slowed for c in _among(limits, state, group, most_stayed=stayed > len(slowed))]
     single = [c for group in alone for c in _left(limits, state, group)]
-    if len(alone) > 1 and 2 * len(single) > len(alone):
-        single = []
-    found += single
+    others = sum(_stayed(limits, group.level) for group in alone)
+    if len(alone) == 1 or others > len(single):
+        found += single
     return found if len(found) <= limits.past_ranks else []
 
 
-def _among(
-    limits: StragglerLimits, state: StragglerState, group: PeerGroup, *, others_are_calm: bool
-) -> list[Candidate]:
+def _among(limits: StragglerLimits, state: StragglerState, group: PeerGroup, *, most_stayed: bool) -> list[Candidate]:
     left = _left(limits, state, group)
     if len(group.ranks) > 2 and left and _some_stayed(limits, group, left):
         return left
@@ -36,24 +35,31 @@ def _among(
     if len(left) + known < len(group.ranks):
         return []
     one_host = len({state.node_of(rank) for rank in group.ranks} - {None}) == 1
-    return left if one_host and others_are_calm else []
+    return left if one_host and most_stayed else []
 
 
 def _some_stayed(limits: StragglerLimits, group: PeerGroup, left: list[Candidate]) -> bool:
     """Whether a peer stayed where it was, clearly: else it is the noise that lets some pass the test and some not."""
-    n = limits.shift_steps
-    moved = math.log(median([c.factor for c in left]))
-    sigma = group.compute.noise(limits, left[0].rank, n)
+    slow = math.log(median([c.factor for c in left]))
+    sigma = group.compute.noise(limits, left[0].rank, limits.shift_steps)
+    error = MEDIAN_ERROR * sigma / math.sqrt(limits.shift_steps)
     for rank in group.ranks:
-        own = list(group.own.get(rank, ()))
-        past = own[-(n + limits.base_steps) : -n]
-        if len(past) < limits.base_least:
-            continue
-        own_shift = median(own[-n:]) - median(past)
-        apart = (moved - own_shift) * math.sqrt(n) / (MEDIAN_ERROR * sigma)
-        if own_shift < math.log(limits.settled) and apart >= limits.z:
+        by = _moved(limits, group.own.get(rank, ()))
+        if by is not None and by < math.log(limits.settled) and slow - by >= limits.z * error:
             return True
     return False
+
+
+def _stayed(limits: StragglerLimits, series: Sequence[float]) -> bool:
+    by = _moved(limits, series)
+    return by is not None and by < math.log(limits.settled)
+
+
+def _moved(limits: StragglerLimits, series: Sequence[float]) -> float | None:
+    """By how much the last steps stand above those before; None: too few."""
+    n = limits.shift_steps
+    past = list(series[-(n + limits.base_steps) : -n])
+    return None if len(past) < limits.base_least else median(list(series[-n:])) - median(past)
 
 
 def _left(limits: StragglerLimits, state: StragglerState, group: PeerGroup) -> list[Candidate]:

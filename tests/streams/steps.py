@@ -16,7 +16,11 @@ START_US = 1_700_000_000 * S
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`compute(rank, step)` in seconds; ranks are numbered pp-major, then dp, then tp."""
+    """`compute(rank, step)` in seconds; ranks are numbered pp-major, then dp, then tp.
+
+    `data`, `cpu` and `transfer` are told only where given. Data and transfer are a part of the step; a host's own work
+    runs beside the GPU's.
+    """
 
     dp: int = 1
     pp: int = 1
@@ -28,6 +32,12 @@ class Job:
     name: str = "j"
     attempt: int = 0
     model: str = "H100"
+    model_of: Callable[[int], str] | None = None
+    """Rank -> GPU model, in a job of several."""
+    data: Callable[[int, int], float] | None = None
+    cpu: Callable[[int, int], float] | None = None
+    transfer: Callable[[int, int], float] | None = None
+    tells_compute: bool = True
 
     @property
     def world(self) -> int:
@@ -50,7 +60,7 @@ class Job:
                     rank=r,
                     node=self.node(r),
                     gpu_uuid=f"GPU-{r}",
-                    gpu_model=self.model,
+                    gpu_model=self.model if self.model_of is None else self.model_of(r),
                     coords=self.coords(r),
                 )
                 for r in range(self.world)
@@ -62,8 +72,12 @@ class Job:
         out = []
         ts_us = START_US
         for step in range(self.steps):
-            own = [self.compute(r, step) for r in range(self.world)]
-            total = max(own) + 0.2
+            compute = [self.compute(r, step) for r in range(self.world)]
+            data = self._column(self.data, step)
+            transfer = self._column(self.transfer, step)
+            cpu = self._column(self.cpu, step)
+            own = [c + d for c, d in zip(compute, data or [0.0] * self.world, strict=True)]
+            total = max(own) + max(transfer or [0.2])
             ts_us += int(total * S)
             for first in range(0, self.world, self.per_node):
                 ranks = list(range(first, min(first + self.per_node, self.world)))
@@ -77,11 +91,17 @@ class Job:
                         step=[step] * len(ranks),
                         phase=[phase(step)] * len(ranks),
                         step_s=[total] * len(ranks),
-                        compute_s=[own[r] for r in ranks],
-                        wait_s=[total - own[r] for r in ranks],
+                        compute_s=[compute[r] for r in ranks] if self.tells_compute else [],
+                        wait_s=[max(own) - own[r] if transfer else total - own[r] for r in ranks],
+                        transfer_s=[transfer[r] for r in ranks] if transfer else [],
+                        data_s=[data[r] for r in ranks] if data else [],
+                        cpu_s=[cpu[r] for r in ranks] if cpu else [],
                     )
                 )
         return out
+
+    def _column(self, tell: Callable[[int, int], float] | None, step: int) -> list[float]:
+        return [] if tell is None else [tell(r, step) for r in range(self.world)]
 
 
 def noisy(
