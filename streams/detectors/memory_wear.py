@@ -42,7 +42,7 @@ def words(wear: Wear | None, now_us: int, limits: WearLimits) -> list[str]:
     """The same signs for a headline."""
     if wear is None:
         return []
-    said = {
+    said: dict[str, Mapping[int, float]] = {
         "the driver finds their rate high (XID 92)": wear.notices,
         "rows are remapped for them": wear.corrected_rows,
         "memory banks lose spare rows": wear.banks,
