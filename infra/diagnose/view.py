@@ -4,6 +4,7 @@ import io
 import json
 import re
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -72,12 +73,13 @@ def _page(report: Report, *, coloured: bool) -> RenderableType:
 
 def _row(name: str, values: list[float | None], coloured: bool) -> Text:
     line = Text(f"  {name:<12.12} ")
-    for value in values:
-        if value is None:
-            line.append(" ")
-            continue
-        grade = sum(value >= step for step in STEPS)
-        line.append("█" if coloured else SIGNS[grade], style=BLOCKS[grade] if coloured else "")
+    grades = (None if value is None else sum(value >= step for step in STEPS) for value in values)
+    for grade, alike in groupby(grades):
+        size = len(list(alike))
+        if grade is None:
+            line.append(" " * size)
+        else:
+            line.append(("█" if coloured else SIGNS[grade]) * size, style=BLOCKS[grade] if coloured else "")
     known = [value for value in values if value is not None]
     line.append(f" {max(known):.2f}" if known and max(known) >= STEPS[1] else "")
     return line
