@@ -236,7 +236,7 @@ class HangDetector:
         kept, pace, ras, limits = state.kept, state.pace, state.ras, self.limits
         if ras.still_us < limits.still_us - limits.jitter_us or ras.moves < _MOVES:
             return []
-        step_us = int((pace.step_s or 0.0) * 1e6)
+        step_us = 0 if pace.step_s is None else int(pace.step_s * 1e6)
         if kept.reports and ras.judged_us < pace.last_us + max(limits.still_us, int(limits.alone_steps * step_us)):
             return []
         verdict = by_counts(state, limits)
@@ -277,7 +277,7 @@ class HangDetector:
 
     def _drain_us(self, pace: Pace) -> int:
         """What was launched before a hang may still be counted so long after the last step."""
-        return max(_DRAIN_US, int(self.limits.alone_steps * (pace.step_s or 0.0) * 1e6))
+        return max(_DRAIN_US, 0 if pace.step_s is None else int(pace.step_s * 1e6))
 
     def _missing(self, state: HangState) -> list[Finding]:
         """Ranks that stopped reporting while others went on for a whole limit."""

@@ -11,7 +11,7 @@ RANKS = 4
 
 
 def collectives(stretches: Sequence[Stretch]) -> list[Item]:
-    """Rank 2 comes last in stretches of `late`; in those of `narrow` every transfer with it takes half as long again."""
+    """`late`: rank 2 comes last. `narrow`: every transfer with it takes half as long again."""
     word = [name for name, length in stretches for _ in range(length)]
     job = Nccl(
         dp=RANKS,
