@@ -32,6 +32,7 @@ class HealthLimits:
             "memory": 10.0,
             "xid": 20.0,
             "lossless_drop": 10.0,
+            "gpu_link": 10.0,
         }
     )
     hard: float = 100.0

@@ -11,7 +11,7 @@ class CounterStragglerLimits:
     """
 
     active: float = 0.3
-    """Share of time with work on the SMs from which a GPU is judged (rule sketch of gpu fault knowledge, F.2)."""
+    """Share of time with work on the SMs from which a GPU is judged (rule sketch of gpu fault knowledge)."""
     window: int = 8
     """Samples in a row that are one point (Minder)."""
     for_us: int = 240_000_000
@@ -36,7 +36,10 @@ class CounterStragglerLimits:
     starved: float = 0.7
     """Of the others' activity, at their clock: its host may starve it. Own choice; for the record only."""
     clock_spread: float = 0.01
-    """Least spread of the SM clock, as a share; of power, activity and heat below: own choice."""
+    """Least spread of the SM clock that is believed, as a share of it: own choice."""
     power_spread: float = 0.03
+    """The same of power: own choice."""
     activity_spread: float = 0.05
+    """The same of tensor and memory activity: own choice."""
     heat_spread: float = 0.06
+    """The same of the temperature in Celsius: own choice."""

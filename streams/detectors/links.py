@@ -14,7 +14,7 @@ from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.links_errors import WORDS, Grown, Growth, allowed_per_minute, grown, has_moved, pour
-from streams.detectors.links_findings import DETECTOR, bad_link, bad_node, label, too_many_errors
+from streams.detectors.links_findings import DETECTOR, OVER, bad_link, bad_node, label, too_many_errors
 from streams.detectors.links_limits import LinkLimits
 from streams.detectors.links_sights import Sight, sights
 from streams.detectors.links_state import MOST, LinkState, Owner, Part, Voice
@@ -152,7 +152,7 @@ class LinkDetector:
             elif part.is_over(scrape.ts_us, self._limits.fine_windows, self._limits.state_fine_us):
                 del voice.parts[place]
                 out.append(
-                    state.episodes.clear(name, scrape.ts_us, f"{label(scrape, one.owner, one.row)}: whole again")
+                    state.episodes.clear(name, scrape.ts_us, f"{label(scrape, one.owner, one.row)}: {OVER[one.word]}")
                 )
 
     def _shared(
@@ -181,7 +181,7 @@ class LinkDetector:
                 and not part.is_over(scrape.ts_us, limits.fine_windows, limits.state_fine_us)
             ]
             if len(left) < limits.node_least:
-                out.append(episodes.clear(name, scrape.ts_us, f"{scrape.node}: the links of its GPUs are whole again"))
+                out.append(episodes.clear(name, scrape.ts_us, f"{scrape.node}: {OVER[word]}"))
                 _part_ways(voice, word)
 
     def _line(self, state: LinkState, event: KernelEvent, out: list[Finding | None]) -> None:

@@ -33,6 +33,11 @@ ACTIONS = {
     "nvswitch_reset_required": "drain the node and reset its GPUs and switches together",
     "c2c_errors": "drain the node and restart it; if the errors come back have the module replaced",
 }
+OVER = {
+    "pcie_downtrain": "the PCIe link is as wide and fast as it was",
+    "nvlink_down": "all NVLinks are up again",
+    "nvswitch_reset_required": "the switch asks for no reset any more",
+}
 _ALWAYS: dict[str, Severity] = {
     "pcie_replays": "warning",
     "pcie_uncorrected": "critical",
@@ -62,7 +67,10 @@ def too_many_errors(
     per_minute = rate_per_minute(part, sort)
     allowed = allowed_per_minute(sort, scrape, row, limits)
     severity: Severity = _ALWAYS.get(word) or ("critical" if per_minute >= limits.severe * allowed else "warning")
-    words = f"{_number(per_minute)} {_ERRORS[sort]} a minute" if allowed > 0.0 else _ERRORS[sort]
+    unit, times = ("a minute", 1.0) if allowed >= 1.0 else ("an hour", 60.0)
+    words = f"{_number(times * per_minute)} {_ERRORS[sort]} {unit}, {_number(times * allowed)} are normal"
+    if allowed <= 0.0:
+        words = _ERRORS[sort]
     return _finding(
         scrape,
         subject_of(scrape, owner, row),
@@ -72,7 +80,7 @@ def too_many_errors(
         value=round(per_minute, 3),
         limit=round(allowed, 3),
         unit="errors/minute",
-        summary=f"{label(scrape, owner, row)}: {words}" + (f", {_number(allowed)} are normal" if allowed > 0.0 else ""),
+        summary=f"{label(scrape, owner, row)}: {words}",
         evidence=[
             *(
                 Evidence(what=f"{_ERRORS[s]} a minute", value=round(rate_per_minute(part, s), 3))

@@ -15,7 +15,7 @@ class LinkLimits:
     """
 
     active: float = 0.3
-    """Share of time with work on the SMs from which a link is judged (rule sketch of gpu fault knowledge, F.2)."""
+    """Share of time with work on the SMs from which a link is judged (rule sketch of gpu fault knowledge)."""
     pcie_error_rate: float = 1e-12
     """Bit errors a bit that the PCIe base specification allows: with generation and width, so many replays a minute."""
     pcie_per_minute: float = 8.0
@@ -27,7 +27,7 @@ class LinkLimits:
     lost_per_minute: float = 6.0
     """NVLink packets with errors that correction did not mend: own choice."""
     recoveries_per_hour: float = 2.0
-    """NVLink retrainings, a strong sign under load (gpu fault knowledge, B); a few in a link's life are usual."""
+    """NVLink retrainings, a strong sign under load (gpu fault knowledge); a few are usual: own choice."""
     recoveries: float = 3.0
     """Retrainings beyond that rate that make a finding: own choice."""
     c2c_per_minute: float = 8.0
@@ -37,7 +37,7 @@ class LinkLimits:
     severe: float = 10.0
     """Times the rate allowed: NVLink errors are critical from here on, for the job waits for them. Own choice."""
     windows: int = 3
-    """Scrapes under load in a row that show a link narrow, slow or down (as for clocks, F.2)."""
+    """Scrapes under load in a row that show a link narrow, slow or down (as for clocks)."""
     narrow: float = 0.25
     """Share of the PCIe bandwidth left at which its loss is critical: own choice."""
     nvlinks: dict[str, int] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class LinkLimits:
     node_least: int = 3
     """But at least so many."""
     fine_windows: int = 5
-    """An episode ends after so many good scrapes under load ..."""
+    """An episode ends after so many good scrapes in a row, under load for errors: own choice ..."""
     fine_us: int = 10 * MINUTE_US
     """... over so long for errors, which come and go: own choice."""
     state_fine_us: int = 60 * SECOND_US
