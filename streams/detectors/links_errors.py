@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import sqrt
 
 from collectors.contract.gpu import Entities, GpuScrape
 from streams import counters
@@ -25,6 +26,8 @@ WORDS = {
 }
 AT_ONCE = frozenset(("nvlink_failed", "aer_uncorrected"))
 """One is enough."""
+CERTAINTY = 5.0
+"""Standard deviations of a Poisson count, and so many errors at the least, above what is allowed."""
 MOST_OF_A_BUCKET = 0.51
 """That one scrape fills: two full ones are needed."""
 
@@ -101,6 +104,11 @@ def pour(
     per_s, full = allowance(sort, per_minute, limits)
     excess = (growth.count - per_s * over_us / 1e6) / full
     is_sure = sort in AT_ONCE and growth.count > 0.0
+    if over_us > 0:
+        allowed = per_s * over_us / 1e6
+        certain = growth.count >= max(limits.certain * allowed, allowed + CERTAINTY * sqrt(allowed) + CERTAINTY)
+        part.streaks[sort] = part.streaks.get(sort, 0) + 1 if certain else 0
+        is_sure = is_sure or part.streaks[sort] >= limits.windows
     part.fill(sort, 1.0 if is_sure else min(excess, MOST_OF_A_BUCKET))
     if growth.count > 0.0:
         part.recent.append((ts_us, sort, growth.count, over_us))
@@ -144,8 +152,8 @@ def _take(
         if not moved:
             continue
         key = (owner if link is None else f"{owner}/{link}", name)
-        if key not in voice.known and len(voice.known) >= MOST_PASTS:
-            continue
+        if len(voice.known) >= MOST_PASTS and key not in voice.known:
+            voice.known.clear()
         past, change = counters.advance(voice.known.get(key), value, ts_us)
         if past is not None:
             voice.known[key] = past

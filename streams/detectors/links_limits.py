@@ -10,7 +10,8 @@ MINUTE_US = 60 * SECOND_US
 class LinkLimits:
     """Errors fill a bucket that leaks at the rate allowed; it is full after so long at twice that rate.
 
-    One scrape fills at most half of it, so that a lone burst is no finding. Numbers without a source are this
+    One scrape fills at most half of it, so that a lone burst is no finding; where the rate is certainly too high a few
+    scrapes in a row are enough. Numbers without a source are this
     project's choice.
     """
 
@@ -34,10 +35,12 @@ class LinkLimits:
     """C2C CRC errors or replays: own choice, as for PCIe."""
     fill_us: int = 180 * SECOND_US
     """A bucket is full after so long at twice the rate allowed: own choice."""
+    certain: float = 2.0
+    """Times the rate allowed: `windows` scrapes in a row with as many, and certainly more than allowed, are enough."""
     severe: float = 10.0
     """Times the rate allowed: NVLink errors are critical from here on, for the job waits for them. Own choice."""
     windows: int = 3
-    """Scrapes under load in a row that show a link narrow, slow or down (as for clocks)."""
+    """Scrapes in a row that show a link narrow, slow (both under load) or down (as for clocks), or too many errors."""
     narrow: float = 0.25
     """Share of the PCIe bandwidth left at which its loss is critical: own choice."""
     nvlinks: dict[str, int] = field(default_factory=dict)

@@ -93,14 +93,14 @@ def _pcie(scrape: GpuScrape, voice: Voice, limits: LinkLimits) -> Iterator[Sight
 def _gpu_links(scrape: GpuScrape, voice: Voice, episodes: Episodes, limits: LinkLimits) -> Iterator[Sight]:
     """Links that carry traffic, against the model's usual number, the GPU's own past and its neighbours."""
     group = next((g for g in scrape.entities if g.kind == "nvlink"), None)
-    if group is None:
+    if group is None or STATE_OF_LINK not in group.columns:
         return
     active: dict[Owner, int] = {}
     off: dict[Owner, list[str]] = {}
-    for row, parent in enumerate(group.parents):
+    for row, parent in enumerate(group.parents[: len(group.ids)]):
         state = _part_cell(group, STATE_OF_LINK, row)
-        if parent is None or (state is None and not _is_read(group, row)):
-            continue
+        if parent is None or state is None:
+            continue  # Other columns say nothing of it: newer drivers leave out what never was.
         active.setdefault(parent, 0)
         if state == 0.0:
             off.setdefault(parent, []).append(group.ids[row])
@@ -216,7 +216,3 @@ def _named(generation: float | None, width: float | None) -> str:
 def _part_cell(group: Entities, field_id: str, row: int) -> float | None:
     column = group.columns.get(field_id)
     return column[row] if column is not None and row < len(column) else None
-
-
-def _is_read(group: Entities, row: int) -> bool:
-    return any(row < len(column) and column[row] is not None for column in group.columns.values())

@@ -26,6 +26,8 @@ class Part:
 
     levels: dict[str, float] = field(default_factory=dict)
     """Sort of error -> how full its bucket is; 1 is full."""
+    streaks: dict[str, int] = field(default_factory=dict)
+    """Sort of error -> scrapes in a row with certainly too many."""
     recent: deque[tuple[int, str, float, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     """(time, sort, errors, over so long) of the scrapes with errors."""
     links: dict[str, float] = field(default_factory=dict)

@@ -88,7 +88,9 @@ class ThrottleState:
             if usual is not None:
                 usual.mhz += WEIGHT * (clock - usual.mhz)
                 usual.for_us += min(ts_us - self.looked_us, 2 * LEARN_US)
-            elif len(self.usual) < MOST_PARTS:
+            else:
+                if len(self.usual) >= MOST_PARTS:
+                    self.usual.clear()
                 self.usual[reading.uuid] = Usual(clock)
         self.looked_us = ts_us
         known = [u.mhz for u in self.usual.values() if u.for_us >= limits.own_us]

@@ -102,6 +102,12 @@ def test_many_replays_are_a_finding_in_two_scrapes() -> None:
     assert found[0].summary == "GPU 3 on n1: 12,000 PCIe replays a minute, 31 are normal"
 
 
+@pytest.mark.parametrize(("field_id", "a_second"), [("202", 20.0), ("409", 500.0)])
+def test_a_rate_that_is_certainly_too_high_is_found_in_three_scrapes(field_id: str, a_second: float) -> None:
+    found = judge(growing(field_id, a_second, 20, every_s=1.0))
+    assert [e[:2] for e in edges(found)] == [(3, "opened")]
+
+
 def test_a_lone_burst_is_no_finding() -> None:
     assert judge([at(10.0 * i, {"202": only(3, 0.0 if i < 5 else 1e6)}) for i in range(60)]) == []
 
@@ -216,6 +222,11 @@ def test_links_of_an_unknown_model_are_judged_by_their_past_and_their_neighbours
     assert judge([at(10.0 * i, {}, parts=parts, entities=[nvlinks(all_alike)]) for i in range(9)]) == []
     later = [at(10.0 * i, {}, parts=parts, entities=[nvlinks(all_alike if i > 3 else ())]) for i in range(9)]
     assert edges(judge(later)) == [(60, "opened", "critical", "nvlink_down", "n1")]
+
+
+def test_a_link_whose_state_is_not_told_is_not_down() -> None:
+    quiet = Entities(kind="nvlink", ids=["0"], parents=["GPU-3"], columns={"1525": [5.0]})
+    assert judge([at(10.0 * i, {}, entities=[quiet]) for i in range(9)]) == []
 
 
 def test_a_board_whose_links_are_not_used_at_all_is_well() -> None:
