@@ -95,7 +95,7 @@ def is_calm(limits: CommLimits, seen: Look, rank: int) -> bool:
 
 
 def late_ranks(limits: CommLimits, state: CommState, now_us: int) -> list[Late]:
-    """Processes that others wait for and that wait for nobody themselves."""
+    """Processes that others wait for and that wait for nobody themselves; all, where each waits for another."""
     pipes = {name: comm for name, comm in state.comms.items() if comm.pairs.cells and comm.pairs.is_pipeline()}
     pipe_of: dict[End, str] = {end: name for name, comm in pipes.items() for end in comm.ends.values()}
     late: dict[End, Late] = {}
@@ -116,7 +116,7 @@ def late_ranks(limits: CommLimits, state: CommState, now_us: int) -> list[Late]:
     # A node that stands for its processes may hold both: those that are late and those that wait.
     waiting = {end for end in waiting if end.pid is not None}
     staged = _stages(limits, pipes, pipe_of, late)
-    return [found for end, found in staged.items() if end not in waiting]
+    return [found for end, found in staged.items() if end not in waiting] or list(staged.values())
 
 
 def fresh_look(limits: CommLimits, comm: Comm, now_us: int) -> Look | None:

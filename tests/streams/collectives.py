@@ -39,6 +39,8 @@ class Nccl:
     name: str = "j"
     seed: int = 1
     pids: bool = True
+    replicas: bool = False
+    """Ranks of a replica's stages have a communicator of their own, across the nodes."""
     _windows: dict[tuple[int, str], list[tuple[int, str, int, int, float, float, int | None]]] = field(
         default_factory=dict
     )
@@ -78,6 +80,10 @@ class Nccl:
                 for t in range(self.tp):
                     group = [self.rank(d, p, t) for d in range(self.dp)]
                     self._collective(f"d{p:07x}{t:08x}", "dp", group, [ready[r] for r in group], step, 1 << 28)
+            if self.replicas:
+                for d in range(self.dp):
+                    group = [self.rank(d, p, 0) for p in range(self.pp)]
+                    self._collective(f"f{d:015x}", "replica", group, [ready[r] for r in group], step, 1 << 20)
             if (step + 1) % self.flush == 0:
                 yield from self._told(START_US + int((step + 1) * self.step_s * S))
 
@@ -129,7 +135,7 @@ class Nccl:
         return max(self.link(r, step) for r in ranks)
 
     def _collective(self, comm: str, name: str, ranks: list[int], arrive: list[float], seq: int, size: int) -> None:
-        step = seq if name == "dp" else seq // 2
+        step = seq // 2 if name == "tp" else seq
         draw = random.Random(f"{self.seed}{comm}{seq}")
         transfer = self.transfer_s * (1.0 if name == "dp" else 0.05) * math.exp(draw.gauss(0.0, self.sigma / 2))
         transfer *= self._link(ranks, step)
