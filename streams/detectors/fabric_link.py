@@ -179,13 +179,25 @@ class LinkQualityDetector:
             return ""
         inside = {us: symbols.within(scrape.ts_us, us) for us in (limits.symbol_short_us, limits.symbol_long_us)}
         if inside[limits.symbol_long_us] == 0.0:
-            del kept.symbols[port.name]
+            if port.name not in kept.bad:
+                del kept.symbols[port.name]
             return ""
         for window_us, count in inside.items():
             most = self._most_symbols(port.speed_gbps, window_us)
             if most is not None and count > most:
                 return f"{count:.3g} wrong symbols in {window_us // 60_000_000} minutes, {most:.3g} are allowed"
         return ""
+
+    def _few_us(self, state: LinkState, scrape: PortScrape, row: int) -> int:
+        """From when on the symbol errors of a port are not too many, if no more come."""
+        port, limits = scrape.ports[row], self.limits
+        symbols = state.kept.symbols.get(port.name)
+        ends = [0]
+        for window_us in (limits.symbol_short_us, limits.symbol_long_us):
+            most = self._most_symbols(port.speed_gbps, window_us)
+            if symbols is not None and most is not None:
+                ends.append(symbols.below_us(window_us, most))
+        return max(ends)
 
     def _most_symbols(self, speed_gbps: float | None, window_us: int) -> float | None:
         limits = self.limits
@@ -211,11 +223,11 @@ class LinkQualityDetector:
         out: list[Finding] = []
         rows = {port.name: row for row, port in enumerate(scrape.ports)}
         for port, bad in list(state.kept.bad.items()):
-            end_us = bad.last_us + self.limits.clean_us
             row = rows.get(port)
-            if row is None or scrape.ts_us < end_us or not self._read(state, scrape, row, bad, end_us):
+            if row is None:
                 continue
-            if self._too_many(state, scrape, row):
+            end_us = max(bad.last_us + self.limits.clean_us, self._few_us(state, scrape, row))
+            if scrape.ts_us < end_us or not self._read(state, scrape, row, bad, end_us):
                 continue
             del state.kept.bad[port]
             words = f"no errors on {port} for {self.limits.clean_us // 60_000_000} minutes"

@@ -36,6 +36,15 @@ class Symbols(Struct):
         oldest = (ts_us - window_us) // MINUTE_US
         return sum(count for minute, count in self.minutes.items() if minute > oldest)
 
+    def below_us(self, window_us: int, most: float) -> int:
+        """From when on no more than `most` are in the window, if no more come."""
+        left, end_us = sum(self.minutes.values()), 0
+        for minute, count in sorted(self.minutes.items()):
+            if left <= most:
+                break
+            left, end_us = left - count, minute * MINUTE_US + window_us
+        return end_us
+
 
 class Bad(Struct):
     """An open episode."""
