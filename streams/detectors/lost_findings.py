@@ -29,7 +29,7 @@ def gone_finding(scrape: GpuScrape, known: Known, on_page: bool, count: int) -> 
         summary=f"GPU {name} of {scrape.node}: {words} for {away_s:g} s while the page goes on",
         evidence=[
             Evidence(what="it was last read", ts_us=known.away_us),
-            Evidence(what="it did nothing then" if known.idle else "it was at work then, or that is not known"),
+            Evidence(what="it did nothing then" if known.idle else "it was not seen idle then"),
             Evidence(what="GPUs that the node has shown", value=float(count), unit="GPUs"),
             Evidence(what="GPUs on its page now", value=float(_shown(scrape)), unit="GPUs"),
         ],

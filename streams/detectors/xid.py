@@ -17,7 +17,8 @@ from streams.detector import Tick
 from streams.detectors.xid_findings import DETECTOR, edge_of, subject_of
 from streams.detectors.xid_gauges import RECOVERY, told
 from streams.detectors.xid_limits import XidLimits
-from streams.detectors.xid_rules import ENDS, RECOVERY_CODE, Verdict, judge, takes_back
+from streams.detectors.xid_parts import PROGRAM, RECORD, base_of, groups_of, part_of
+from streams.detectors.xid_rules import ENDS, PROGRAM_KINDS, RECOVERY_CODE, Verdict, judge, takes_back
 from streams.detectors.xid_state import MOST, Group, Kept, XidState
 from streams.detectors.xid_workflow import weigh
 from streams.episodes import graver
@@ -33,8 +34,7 @@ RESET_ENERGY = 0.5
 """A reset GPU shows far less energy than before; a second reader of the counter may lag by a little."""
 _KINDS = {"xid": "XID", "sxid": "SXid"}
 
-PROGRAM, RECORD = " program", " record"
-"""Ends of the names of minor episodes: what programs did, and what is only written down."""
+AFTER_RESET = "the GPU answers again after a reset"
 
 
 class XidDetector:
@@ -58,7 +58,7 @@ class XidDetector:
                 self._scrape(state, message, out)
             elif isinstance(message, KernelEvent):
                 if message.kind in KINDS:
-                    state.hear(_part(state, message), message.ts_us)
+                    state.hear(part_of(state, message), message.ts_us)
                 self._event(state, message, out)
         return state, out
 
@@ -101,11 +101,11 @@ class XidDetector:
                 return
             energy = cell(scrape, ENERGY, row)
             if energy is not None and group.energy_mj is not None and energy < RESET_ENERGY * group.energy_mj:
-                group.recovered_us = max(group.recovered_us, scrape.ts_us)
+                group.recovered_us, group.energy_mj = max(group.recovered_us, scrape.ts_us), energy
             reset = group.recovered_us > group.last_us
             if group.energy_mj is None:
                 group.energy_mj = energy
-            why = "the GPU answers again after a reset" if reset else "the GPU went on without it"
+            why = AFTER_RESET if reset else "the GPU went on without it"
             if reset:
                 self._note_reset(state, name, group, scrape.ts_us)
                 quiet_us += self._limits.quiet_us(group.severity) - self._limits.reset_us
@@ -121,11 +121,15 @@ class XidDetector:
                     self._clear(state, name, event.ts_us, "the log of the node went on without it", out)
         if event.kind not in KINDS or state.knows(event):
             return
-        part = _part(state, event)
+        part = part_of(state, event)
+        for name, group in groups_of(state, part):
+            # It was over, only no reading had the time to say so: this is another fault.
+            if group.recovered_us > group.last_us and event.ts_us - group.last_us >= self._limits.reset_us:
+                self._clear(state, name, event.ts_us, AFTER_RESET, out)
         if (event.kind, event.code) in ENDS:
             self._ended(state, part, event, out)
         elif takes_back(event):
-            for group in _groups(state, part):
+            for _, group in groups_of(state, part):
                 group.recovered_us = max(group.recovered_us, event.ts_us)
         elif (verdict := self._verdict(state, part, event)) is not None:
             name = self._episode(state, part, verdict, event.ts_us)
@@ -144,23 +148,25 @@ class XidDetector:
             row = row_of(state.scrape, subject_of(state, event))
             wanted = None if row is None else cell(state.scrape, RECOVERY, row)
         verdict = judge(event, catalog.major(state.kept.driver), wanted)
-        if verdict is None or (verdict.kind is None and not verdict.link_down and not verdict.by_product):
+        if verdict is None or not verdict.remembered:
             return verdict
+        if verdict.kind in PROGRAM_KINDS and part in state.kept.groups:
+            return verdict  # an effect of the fault that is open
         state.past(part)
-        return weigh(self._limits, state.kept.pasts, part, verdict, event, len(state.parts))
+        job = state.job_of(subject_of(state, event)) if verdict.kind in PROGRAM_KINDS else None
+        return weigh(self._limits, state.kept.pasts, part, verdict, event, len(state.parts), job)
 
     def _ended(self, state: XidState, part: str, event: KernelEvent, out: list[Finding]) -> None:
         """The driver itself says that something is over: its episode ends, unless there is more in it."""
         begun = ENDS[event.kind, event.code or 0]
         past = state.past(part)
         past.ended[begun] = max(past.ended.get(begun, 0), event.ts_us)
-        for name in (part, part + PROGRAM, part + RECORD):
-            group = state.kept.groups.get(name)
-            if group is not None and [*group.codes] == [f"{_KINDS[event.kind]} {begun}"]:
+        for name, group in groups_of(state, part):
+            if [*group.codes] == [f"{_KINDS[event.kind]} {begun}"]:
                 self._clear(state, name, max(event.ts_us, group.last_us), "the driver says that it is over", out)
 
     def _note_reset(self, state: XidState, name: str, group: Group, ts_us: int) -> None:
-        past = state.kept.pasts.get(name.removesuffix(PROGRAM).removesuffix(RECORD))
+        past = state.kept.pasts.get(base_of(name))
         if past is not None and past.reset_us <= group.last_us:
             past.reset_us = ts_us
 
@@ -226,23 +232,3 @@ class XidDetector:
         edge = state.kept.episodes.clear(name, ts_us, f"{group.verdict.words}: {why}")
         if edge is not None:
             out.append(edge)
-
-
-def _groups(state: XidState, part: str) -> list[Group]:
-    names = (part, part + PROGRAM, part + RECORD)
-    return [state.kept.groups[name] for name in names if name in state.kept.groups]
-
-
-def _part(state: XidState, event: KernelEvent) -> str:
-    """What an event's episodes are kept under: the address, which stays when the GPU is lost, else the UUID.
-
-    A line that names a GPU otherwise than the open episode's lines did is still about that GPU.
-    """
-    if event.kind == "sxid":
-        return f"switch {event.pci or event.device}"
-    own = event.pci or state.pci_of(event.gpu_uuid) or event.gpu_uuid or "node"
-    subject = subject_of(state, event).id
-    for name, opening in state.kept.episodes.open.items():
-        if opening.subject.id == subject:
-            return name.removesuffix(PROGRAM).removesuffix(RECORD)
-    return own

@@ -25,7 +25,7 @@ def told(state: XidState, scrape: GpuScrape, gauge_us: int) -> Iterator[KernelEv
         for gpu, value in zip(scrape.gpus, column, strict=False):
             if value is None or not 0 <= value <= 9999:
                 continue
-            name = f"{field_id} {gpu.uuid}"
+            name = f"{field_id} {gpu.uuid} {gpu.mig or ''}"
             before = state.kept.gauges.get(name)
             if before == value or (before is None and len(state.kept.gauges) >= MOST):
                 continue

@@ -15,7 +15,8 @@ class Mark(Struct):
 
     first_us: int
     last_us: int
-    pid: int | None = None
+    who: str | None = None
+    """The job, else the process."""
     places: list[str] = field(default_factory=list)
     """Where on the chip, if the lines say so."""
 
@@ -30,7 +31,7 @@ class Past(Struct):
     """Code -> when the driver said that it is over."""
 
     def note(
-        self, kind: str, ts_us: int, *, apart_us: int, memory_us: int, pid: int | None = None, place: str | None = None
+        self, kind: str, ts_us: int, *, apart_us: int, memory_us: int, who: str | None = None, place: str | None = None
     ) -> int:
         """Take in a line; how many events of that kind there were within `memory_us` before it, its own included."""
         marks = self.marks.get(kind)
@@ -38,19 +39,19 @@ class Past(Struct):
             if len(self.marks) >= MOST_KINDS:
                 del self.marks[min(self.marks, key=lambda k: self.marks[k][-1].last_us)]
             marks = self.marks[kind] = []
-        mark = self._mark(marks, ts_us, apart_us, memory_us, pid)
+        mark = self._mark(marks, ts_us, apart_us, memory_us, who)
         if place is not None and place not in mark.places and len(mark.places) < MOST_PLACES:
             mark.places.append(place)
         return sum(ts_us - memory_us <= m.last_us and m.first_us <= ts_us for m in marks)
 
-    def _mark(self, marks: list[Mark], ts_us: int, apart_us: int, memory_us: int, pid: int | None) -> Mark:
+    def _mark(self, marks: list[Mark], ts_us: int, apart_us: int, memory_us: int, who: str | None) -> Mark:
         for mark in reversed(marks):
             if mark.first_us - apart_us <= ts_us <= mark.last_us + apart_us and not self._reset_between(mark, ts_us):
                 mark.first_us, mark.last_us = min(mark.first_us, ts_us), max(mark.last_us, ts_us)
-                if mark.pid is None:
-                    mark.pid = pid
+                if mark.who is None:
+                    mark.who = who
                 return mark
-        mark = Mark(ts_us, ts_us, pid)
+        mark = Mark(ts_us, ts_us, who)
         marks.append(mark)
         marks.sort(key=lambda m: m.first_us)
         newest_us = marks[-1].last_us

@@ -7,11 +7,11 @@ from msgspec import Struct, field
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.kernel import KernelEvent
 from streams.catalog import Bin
-from streams.contract import Severity
+from streams.contract import Severity, Subject
 from streams.detectors.xid_past import Past, past_of
 from streams.detectors.xid_rules import Verdict
 from streams.episodes import Episodes
-from streams.gpus import is_old, uuids
+from streams.gpus import is_old, row_of, uuids
 
 MOST = 256
 """Open episodes, remembered lines and remembered GPUs of a node."""
@@ -55,7 +55,7 @@ class Kept(Struct):
     """Whose past it is: the UUID. Of a GPU that was swapped only the slot's troubles go on."""
     driver: str | None = None
     gauges: dict[str, float] = field(default_factory=dict)
-    """DCGM field and UUID -> the last value that was read."""
+    """DCGM field, UUID and MIG instance -> the last value that was read."""
 
 
 class XidState:
@@ -93,6 +93,14 @@ class XidState:
         if driver is not None:
             self.kept.driver = driver
         return True
+
+    def job_of(self, subject: Subject) -> str | None:
+        """Who holds a GPU, by the labels of its row."""
+        row = None if self.scrape is None else row_of(self.scrape, subject)
+        if self.scrape is None or row is None:
+            return None
+        gpu = self.scrape.gpus[row]
+        return gpu.hpc_job or (None if gpu.pod is None else f"{gpu.namespace}/{gpu.pod}")
 
     def heard(self, part: str, since_us: int) -> bool:
         """Did the log say anything of a part since then?"""

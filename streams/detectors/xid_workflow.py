@@ -18,14 +18,28 @@ AGAIN: dict[str, str] = {
     "link": "look at both ends of the link, then replace the cable or the board",
     "xid": "run the field diagnostic: what was done the last time did not cure it",
 }
+KINDS: dict[str, str] = {
+    "memory": "uncorrected memory errors of this GPU",
+    "bus": "losses of the GPU in this slot",
+    "gsp": "failures of this GPU's system processor",
+}
 _RANK = 60
 
 
 def weigh(
-    limits: XidLimits, pasts: dict[str, Past], part: str, verdict: Verdict, event: KernelEvent, gpus: int
+    limits: XidLimits,
+    pasts: dict[str, Past],
+    part: str,
+    verdict: Verdict,
+    event: KernelEvent,
+    gpus: int,
+    job: str | None = None,
 ) -> Verdict:
-    """The verdict in the light of the past, which takes the event in. `gpus`: how many the node has."""
-    if verdict.kind is None and not verdict.link_down and not verdict.by_product:
+    """The verdict in the light of the past, which takes the event in. `gpus`: how many the node has.
+
+    `job`: who holds the GPU, where that is known: a job that is started again and again is one run.
+    """
+    if not verdict.remembered:
         return verdict
     past = past_of(pasts, part)
     if verdict.link_down:
@@ -40,7 +54,7 @@ def weigh(
         event.ts_us,
         apart_us=limits.group_us if kind in PROGRAM_KINDS else limits.apart_us,
         memory_us=limits.memory_us,
-        pid=event.pid,
+        who=job or (None if event.pid is None else f"pid {event.pid}"),
         place=verdict.place,
     )
     if kind == "sm":
@@ -52,7 +66,8 @@ def weigh(
 
 def _again(limits: XidLimits, verdict: Verdict, kind: str, times: int) -> Verdict:
     days = limits.memory_us // DAY_US
-    fact = f"event {times} of this kind ({kind}) here within {days} days"
+    name = KINDS.get(kind, f"NVLink errors of {kind}" if kind.startswith("link ") else kind.replace("xid", "XID"))
+    fact = f"{name} within {days} days"
     retry = verdict.bin == "retry" and kind.startswith("xid ")
     if retry and times < limits.retries:
         return structs.replace(verdict, times=times)
@@ -71,7 +86,8 @@ def _again(limits: XidLimits, verdict: Verdict, kind: str, times: int) -> Verdic
         verdict,
         times=times,
         then=then,
-        facts=(*verdict.facts, fact),
+        words=f"{verdict.words}, time {times} in {days} days",
+        facts=(*verdict.facts, f"{fact}: {times}"),
         bin=chosen,
         severity=severity,
         rank=rank,
@@ -96,7 +112,7 @@ def _same_place(limits: XidLimits, pasts: dict[str, Past], past: Past, verdict: 
     if same < limits.sm_runs or same <= len([m for m in runs if m.places and m.places != [verdict.place]]):
         return verdict
     fact = f"{same} runs failed on {verdict.place} of this GPU and nowhere else"
-    return _hardware(verdict, same, fact, "low" if same <= limits.sm_runs else "medium")
+    return _hardware(verdict, same, "again on one TPC", fact, "low" if same <= limits.sm_runs else "medium")
 
 
 def _same_gpu(
@@ -112,14 +128,14 @@ def _same_gpu(
     if _tail(here, here + elsewhere, 1 / max(2, gpus)) > limits.mmu_chance:
         return verdict
     fact = f"{here} runs failed on this GPU, {elsewhere} on the others of its node"
-    return _hardware(verdict, here, fact, "low")
+    return _hardware(verdict, here, "again and again on this GPU", fact, "low")
 
 
-def _hardware(verdict: Verdict, times: int, fact: str, confidence: Confidence) -> Verdict:
+def _hardware(verdict: Verdict, times: int, how: str, fact: str, confidence: Confidence) -> Verdict:
     return structs.replace(
         verdict,
         cause=verdict.cause.removeprefix("application_"),
-        words=f"{verdict.words}, again at the same place",
+        words=f"{verdict.words}, {how}",
         severity="warning",
         bin="drain_and_diagnose",
         rank=_RANK,
@@ -142,9 +158,8 @@ def _shared(limits: XidLimits, pasts: dict[str, Past], past: Past, kind: str, ma
 
 
 def _distinct(runs: list[Mark]) -> int:
-    """Processes; a run whose process is not known counts as one."""
-    pids = {m.pid for m in runs if m.pid is not None}
-    return len(pids) + sum(m.pid is None for m in runs)
+    """Jobs, or processes where no job is known; a run of which neither is known counts as one."""
+    return len({m.who for m in runs if m.who is not None}) + sum(m.who is None for m in runs)
 
 
 def _tail(hits: int, of: int, chance: float) -> float:

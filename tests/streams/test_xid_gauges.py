@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from collectors.contract.gpu import GpuScrape
+from collectors.contract.gpu import Gpu, GpuScrape
 from streams.contract import Finding
 from tests.streams.scrapes import Cell, only, scrape
 from tests.streams.test_xid import detector, edges, judge, running, xid
@@ -66,3 +66,15 @@ def test_a_change_that_is_read_again_after_a_restart_is_one_event() -> None:
     assert kept is not None
     again, found = d.step(d.restore(kept), [*messages, gauge(20, 62.0)])
     assert (found, d.keep(again)) == ([], kept)
+
+
+def test_instances_of_one_gpu_have_each_their_gauge() -> None:
+    parts = [Gpu(uuid="GPU-0", index=0, pci="0000:1a:00", mig=f"1g.10gb/{i}") for i in range(3)]
+
+    def page(at: float, cells: list[Cell]) -> GpuScrape:
+        return scrape(at, {"230": cells, "100": 1900.0}, parts=parts)
+
+    found = judge([page(0, [0.0, 31.0, 0.0]), page(10, [0.0, 31.0, None]), page(20, [0.0, 31.0, 0.0])])
+    assert found == []
+    found = judge([page(0, [0.0, 31.0, 0.0]), page(10, [0.0, 31.0, 94.0]), page(20, [0.0, 31.0, 94.0])])
+    assert edges(found) == [(10, "opened", "warning", "xid_94")]

@@ -53,6 +53,15 @@ def test_one_process_that_fails_again_and_again_on_one_tpc_is_one_run() -> None:
     assert {f.severity for f in judge([running(0), *(sm(60.0 * i, 100) for i in range(1, 20))])} == {"info"}
 
 
+def test_a_job_that_is_started_again_and_again_is_one_run() -> None:
+    held = [structs.replace(g, hpc_job="4711") for g in gpus(8)]
+    other = [structs.replace(g, hpc_job="4712") for g in gpus(8)]
+    loop = [m for i in range(1, 6) for m in (scrape(100.0 * i, {"156": 1e9}, parts=held), sm(100.0 * i + 1, i))]
+    assert {f.severity for f in judge(loop)} == {"info"}
+    found = judge([*loop, scrape(DAY, {"156": 1e9}, parts=other), sm(DAY + 1, 9)])
+    assert (found[-1].cause, found[-1].severity) == ("xid_13", "warning")
+
+
 def test_a_program_that_fails_on_several_gpus_at_once_is_the_program() -> None:
     runs = [sm(run * DAY + i, run, pci=pci) for run in range(1, 5) for i, pci in enumerate((PCI, OTHER))]
     assert {f.severity for f in judge([running(0), *runs])} == {"info"}
@@ -68,6 +77,14 @@ def test_page_faults_in_several_runs_on_one_gpu_of_eight_are_the_gpu() -> None:
 def test_page_faults_on_different_gpus_are_the_program() -> None:
     spread = [xid(run * DAY, 31, pid=run, pci=f"0000:{0x1A + run % 8:02x}:00") for run in range(1, 25)]
     assert {f.severity for f in judge([running(0), *spread])} == {"info"}
+
+
+def test_page_faults_beside_an_open_fault_are_its_effects_and_no_runs() -> None:
+    faults = [xid(run * 7200 + 1, 31, pid=run) for run in range(1, 9)]
+    found = judge([running(0), xid(1, 48), *faults])
+    assert {f.cause for f in found} == {"xid_48"}
+    found = judge([running(0), xid(1, 48), *faults, running(DAY, energy=-DAY), running(2 * DAY), xid(2 * DAY + 1, 31)])
+    assert (found[-1].cause, found[-1].severity) == ("application_xid_31", "info")
 
 
 def test_a_second_gsp_failure_within_thirty_days_asks_for_a_reboot_and_a_ticket() -> None:
@@ -240,7 +257,7 @@ def test_the_past_is_bounded() -> None:
     past = past_of(pasts, "one")
     for kind in range(2 * MOST_KINDS):
         for mark in range(2 * MOST_MARKS):
-            past.note(str(kind), mark * DAY_US, apart_us=limits.apart_us, memory_us=100 * DAY_US, pid=mark)
+            past.note(str(kind), mark * DAY_US, apart_us=limits.apart_us, memory_us=100 * DAY_US, who=str(mark))
     assert len(past.marks) == MOST_KINDS
     assert {len(marks) for marks in past.marks.values()} == {MOST_MARKS}
     for part in range(2 * MOST_PARTS):
