@@ -114,22 +114,25 @@ WHY: dict[str, Why] = {
 
 
 def held_s(reading: Reading, scrape: GpuScrape, before: GpuScrape | None) -> dict[str, float]:
-    """Seconds under each reason since the scrape before: of the counter or, as sampled, of the bit."""
+    """Seconds under each reason since the scrape before: of the counters once they grow, else of the sampled bits."""
     span_s = min(max((scrape.ts_us - before.ts_us) / 1e6, 0.0), LONGEST_S) if before is not None else 1.0
     held = {word: span_s for bit, word in _BITS if reading.bits & bit}
     if reading.bits & HW_SLOWDOWN and not reading.bits & (HW_THERMAL | POWER_BRAKE):
         held["hw_slowdown"] = span_s
     if before is None or not _same_gpu(scrape, before, reading.row):
         return held
-    for field_id, word in _HELD_NS.items():
-        grown = _grown_s(field_id, reading.row, scrape, before)
-        if grown > 0.0:
-            held[word] = max(held.get(word, 0.0), min(grown, span_s))
+    grown = {w: g for f, w in _HELD_NS.items() if (g := _grown_s(f, reading.row, scrape, before)) > 0.0}
+    if grown.keys() - {"sw_power_cap"}:
+        told = {w for f, w in _HELD_NS.items() if cell(scrape, f, reading.row) is not None}
+        held = {w: s for w, s in held.items() if w not in told}
+        if "hw_thermal" in grown or "power_brake" in grown:
+            held.pop("hw_slowdown", None)
+    held |= {w: min(s, span_s) for w, s in grown.items()}
     if not held:
         for field_id, word in _VIOLATION_NS.items():
-            grown = _grown_s(field_id, reading.row, scrape, before)
-            if grown > 0.0:
-                held[word] = min(grown, span_s)
+            coarse = _grown_s(field_id, reading.row, scrape, before)
+            if coarse > 0.0:
+                held[word] = min(coarse, span_s)
     return held or _windowed_s(reading.row, scrape, span_s) or _at_limit_s(reading.row, scrape, span_s)
 
 

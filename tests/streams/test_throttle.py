@@ -101,6 +101,14 @@ def test_the_counter_with_the_largest_share_names_the_cause() -> None:
     assert "held down by power_brake" in [e.what for e in found[0].evidence]
 
 
+def test_time_outweighs_the_bit_that_a_sample_happened_to_see() -> None:
+    bits = HW_THERMAL + HW_SLOWDOWN
+    rows = [one_slow(t, bits=bits, f1423=only(3, t * 1e8), f1424=only(3, t * 8e8)) for t in range(6)]
+    assert [f.cause for f in judge(rows)][-1] == "power_brake"
+    parent = [one_slow(t, bits=HW_SLOWDOWN, f1423=only(3, t * 5e8), f1424=only(3, t * 1e8)) for t in range(6)]
+    assert [f.cause for f in judge(parent)][-1] == "thermal_throttle"
+
+
 def test_the_coarse_counters_are_asked_when_nothing_finer_speaks() -> None:
     heat = [one_slow(t, bits=None, f241=only(3, t * 5e8)) for t in range(6)]
     power = [one_slow(t, bits=None, f240=only(3, t * 5e8)) for t in range(6)]
