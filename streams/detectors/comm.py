@@ -25,6 +25,8 @@ _SWEEP_US = 1_000_000
 _CATCH_UP = 64
 """Looks that are made up for after a gap."""
 _P2P = ("Send", "Recv")
+_INFINITE = float("inf")
+_MOST_RANK = 1 << 17
 
 
 class CommDetector:
@@ -116,21 +118,27 @@ class CommDetector:
             window.peer or none,
             strict=False,
         )
+        most = min(comm.size, _MOST_RANK)
         for rank, seq, coll, size, exec_us, busbw, peer in columns:
-            if rank is None or seq is None or not 0 <= rank < comm.size:
+            if rank is None or seq is None or not 0 <= rank < most:
                 continue
             comm.ends[rank] = end
             if coll in _P2P:
                 if peer is not None and 0 <= peer < comm.size:
                     comm.pairs.take(self.limits, coll, rank, peer, seq, exec_us, busbw, window.ts_us)
                 continue
-            if exec_us is None or not 0 < exec_us < float("inf"):
+            if seq & comm.mask or exec_us is None or not 0 < exec_us < _INFINITE or state.rows >= self.limits.most_rows:
                 continue
             pending = comm.joins.take(coll, seq, rank, exec_us, size, window.ts_us)
-            if pending is not None and len(pending.exec_us) == comm.size:
-                self._close(comm, (coll, seq), pending.last_us)
-        if window.pid is not None and comm.size == state.roll.world() and len(set(window.rank)) == 1:
-            state.roll.learn_members(comm.size, [CommMember(rank=window.rank[0] or 0, host=end.node, pid=end.pid)])
+            if pending is None:
+                continue
+            state.rows += pending.added
+            if len(pending.exec_us) == comm.size:
+                self._close(state, comm, (coll, seq), pending.last_us)
+        if window.pid is not None and comm.size == state.roll.world():
+            ranks = set(window.rank) - {None}
+            members = [CommMember(rank=rank, host=end.node, pid=end.pid) for rank in ranks if rank is not None]
+            state.roll.learn_members(comm.size, members if len(members) == 1 else [])
         return out
 
     def _comm(self, state: CommState, window: CollectiveWindow) -> Comm:
@@ -138,7 +146,8 @@ class CommDetector:
         comm = state.comms.get(window.comm)
         if comm is None:
             if len(state.comms) >= self.limits.most_comms:
-                del state.comms[min(state.comms, key=lambda name: state.comms[name].heard_us)]
+                oldest = state.comms.pop(min(state.comms, key=lambda name: state.comms[name].heard_us))
+                state.rows -= oldest.joins.rows()
             comm = Comm(window.comm_size, window.comm_nodes, window.comm_name, window.ts_us)
             comm.series.bases = state.kept.bases.get(window.comm, {})
             comm.pairs.bases = state.kept.pair_bases.get(window.comm, {})
@@ -146,10 +155,14 @@ class CommDetector:
         comm.heard_us = max(comm.heard_us, window.ts_us)
         return comm
 
-    def _close(self, comm: Comm, key: tuple[str, int], ts_us: int) -> None:
+    def _close(self, state: CommState, comm: Comm, key: tuple[str, int], ts_us: int) -> None:
+        state.rows -= len(comm.joins.open[key].exec_us)
         joined = comm.joins.close(self.limits, key, comm.size, ts_us)
         if joined is None or not comm.series.take(self.limits, joined):
             return
+        if comm.series.windows[-1].count > self.limits.most_joined:
+            comm.mask = 2 * comm.mask + 1
+            comm.series.stride = comm.mask + 1
         if not comm.series.slow_kinds():
             comm.slow_us = None
         elif comm.slow_us is None:
@@ -162,7 +175,7 @@ class CommDetector:
             state.swept_us = state.now_us // _SWEEP_US * _SWEEP_US
             for comm in state.comms.values():
                 for key, deadline_us in comm.joins.due(self.limits, state.now_us):
-                    self._close(comm, key, deadline_us)
+                    self._close(state, comm, key, deadline_us)
         out: list[Finding] = []
         every = self.limits.window_us
         if state.judge_us == 0 or state.now_us >= state.judge_us + _CATCH_UP * every:

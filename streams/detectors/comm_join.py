@@ -35,6 +35,8 @@ class Pending:
     last_us: int
     kind: Kind
     exec_us: dict[int, float] = field(default_factory=dict)
+    added: int = 0
+    """1: the last word was news."""
 
 
 @dataclass(slots=True)
@@ -54,8 +56,10 @@ class Joins:
                 return None
             kind = (coll, size.bit_length() - 1 if size is not None and size > 0 else -1)
             pending = self.open[key] = Pending(ts_us, ts_us, kind)
+        pending.added = 0
         if rank not in pending.exec_us:
             pending.exec_us[rank] = exec_us
+            pending.added = 1
             if ts_us > pending.last_us:
                 pending.last_us = ts_us
         return pending
@@ -75,6 +79,10 @@ class Joins:
         if order[1] > shortest:
             last = next(rank for rank, exec_us in times.items() if exec_us == shortest)
         return Joined(ts_us, pending.kind, shortest / 1e6, (median(order[1:]) - shortest) / 1e6, last)
+
+    def rows(self) -> int:
+        """What ranks said of the open ones."""
+        return sum(len(pending.exec_us) for pending in self.open.values())
 
     def due(self, limits: CommLimits, now_us: int) -> Iterator[tuple[tuple[str, int], int]]:
         """Those that are waited for no longer, oldest first, and when that was."""

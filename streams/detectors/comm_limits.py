@@ -68,8 +68,13 @@ class CommLimits:
     """Step reports so recent judge late ranks better than this can. Our own choice."""
     most_comms: int = 2048
     """Communicators of one job; the one not heard for longest makes room. Our own choice."""
-    most_open: int = 256
+    most_open: int = 2048
     """Collectives of one communicator that are waited for. Our own choice."""
+    most_rows: int = 1 << 20
+    """What ranks said of collectives that are waited for, of a whole job. Our own choice."""
+    most_joined: int = 256
+    """Collectives of one communicator and window beyond which only every second, fourth, ... is looked at. Our own
+    choice."""
     most_cells: int = 4096
     """Pairs of ranks that send to each other, of one communicator. Our own choice."""
     ended_us: int = 60 * MINUTE_US

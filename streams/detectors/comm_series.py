@@ -83,6 +83,8 @@ class Series:
     ends_us: int = 0
     """The last collective of the open window."""
     rounds: int = 0
+    stride: int = 1
+    """Of so many collectives one is looked at."""
     last: Counter[int] = field(default_factory=Counter)
     waits_s: list[float] = field(default_factory=list)
     bases: dict[str, float] = field(default_factory=dict)
@@ -142,7 +144,7 @@ class Series:
         newest = self.windows[-1] if self.windows else None
         if newest is None or newest.seconds <= 0:
             return 0.0
-        return min(0.95, sum(one.excess_s * one.count for _, one in self.slow_kinds()) / newest.seconds)
+        return min(0.95, sum(one.excess_s * one.count * self.stride for _, one in self.slow_kinds()) / newest.seconds)
 
     def slow_kinds(self) -> list[tuple[Kind, Transfers]]:
         """Kinds that are slower than they were."""

@@ -35,6 +35,8 @@ class Comm:
     pairs: Pairs = field(default_factory=Pairs)
     slow_us: int | None = None
     """Since when its transfers are slow."""
+    mask: int = 0
+    """Collectives whose number has none of these bits are looked at."""
 
     def spans_nodes(self) -> bool:
         """Does it use the network between nodes?"""
@@ -68,6 +70,8 @@ class CommState:
     roll: Roll = field(default_factory=Roll)
     now_us: int = 0
     swept_us: int = 0
+    rows: int = 0
+    """What ranks said of collectives that are still waited for."""
     judge_us: int = 0
     """When the communicators are next looked at together."""
     muted_us: int = 0
@@ -81,4 +85,5 @@ class CommState:
         self.kept.attempt = attempt
         self.kept.ended_us = None
         self.comms = {}
+        self.rows = 0
         self.compute_us = self.transfer_us = 0
