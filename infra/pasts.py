@@ -45,7 +45,7 @@ def main() -> int:
         log.warning("memory errors are judged without a past: %s", why)
         return 1
     else:
-        log.info("memory errors are judged with the past of %s", told)
+        log.info("memory errors are judged with their past; %s", told)
     return 0
 
 

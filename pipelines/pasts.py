@@ -14,12 +14,14 @@ from collectors.contract.errors import UserError
 )
 def memory_pasts(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     """Always up to now: a message a node, the last of which is true."""
+    from warehouse.opening import WarehouseError
     from warehouse.pasts_telling import tell_pasts
 
     try:
         told = tell_pasts()
     except UserError as why:
-        raise dg.Failure(str(why)) from why
+        # Kafka may come back; a warehouse that is not there has to be made.
+        raise dg.Failure(str(why), allow_retries=not isinstance(why, WarehouseError)) from why
     context.log.info(str(told))
     return dg.MaterializeResult(
         metadata={

@@ -17,7 +17,9 @@ from warehouse.settings import WarehouseSettings
 
 DELIVER_S = 30.0
 
-log = logging.getLogger("lockstep.pasts")
+quiet = logging.getLogger("lockstep.pasts.kafka")
+"""What librdkafka says of a broker that is away comes back as one error of ours."""
+quiet.setLevel(logging.CRITICAL)
 
 
 class PastsError(UserError):
@@ -36,8 +38,8 @@ class Told:
 
     def __str__(self) -> str:
         return (
-            f"{self.nodes} nodes, {self.gpus} GPUs, {self.gpus_with_errors} of them with corrected memory errors; "
-            f"{self.event_days:.0f} event-days in {self.gpu_days:.0f} GPU-days"
+            f"nodes: {self.nodes}, GPUs: {self.gpus} (with corrected memory errors: {self.gpus_with_errors}), "
+            f"event-days: {self.event_days:.0f} in {self.gpu_days:.0f} GPU-days"
         )
 
 
@@ -66,7 +68,7 @@ def publish(client: KafkaClient, pasts: Sequence[NodePast]) -> None:
     config |= {"enable.idempotence": True, "compression.type": "zstd", "message.timeout.ms": int(DELIVER_S * 1000)}
     refused: list[str] = []
     try:
-        producer = Producer(config, logger=log)
+        producer = Producer(config, logger=quiet)
         for past in pasts:
             while True:
                 try:
@@ -74,7 +76,7 @@ def publish(client: KafkaClient, pasts: Sequence[NodePast]) -> None:
                         NODE_PASTS.name,
                         key=NODE_PASTS.key(past),
                         value=encode(past),
-                        on_delivery=lambda error, _: refused.append(str(error)) if error is not None else None,
+                        on_delivery=lambda error, _: refused.append(error.str()) if error is not None else None,
                     )
                     break
                 except BufferError:
