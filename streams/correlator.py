@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from streams.causes import FLEET_SILENCE
 from streams.contract import Finding, Incident, finding_key
-from streams.correlator_cases import Cases
+from streams.correlator_cases import MANY, Cases
 from streams.correlator_causes import level
 from streams.correlator_common import SYMPTOM
 from streams.correlator_company import Company
@@ -74,10 +75,11 @@ class Correlator:
         case.news = True
         state.changed |= {f"finding|{key}", f"case|{case.id}"}
         moved = finding.state != "cleared" and (finding.cause, finding.severity) != (last.cause, last.severity)
-        if (state.reindex(key, self.world) or moved) and (case.root == key or len(state.keys_of(case.id)) == 1):
+        if (state.reindex(key, self.world) or moved) and (case.root == key or state.count_of(case.id) == 1):
             # It names another cause or part now: what explains it, and what it explains, may be others.
             return self._join(state, key)
-        self._cases.reroot(state, case)
+        if finding.state != "cleared" or state.count_of(case.id) <= MANY:
+            self._cases.reroot(state, case)
         return [case.id]
 
     def _admit(self, state: CorrelatorState, key: str, finding: Finding) -> list[str]:
@@ -92,13 +94,13 @@ class Correlator:
     def _join(self, state: CorrelatorState, key: str) -> list[str]:
         """Find what explains a finding, then what it explains; the cases touched, the surviving one first."""
         home = state.cases[state.members[key].case]
-        before = len(state.keys_of(home.id))
+        before = state.count_of(home.id)
         cause = self._best_cause(state, key)
         if cause is not None and (before == 1 or home.root == key):
             home = self._cases.merge(state, state.cases[state.members[cause].case], home)
         elif before == 1:
             home = self._company.keep_company(state, key, home)
-        touched = {home.id: None}
+        touched, taken = {home.id: None}, False
         for effect in self._effects(state, key):
             member = state.members[effect]
             other = state.cases[member.case]
@@ -110,13 +112,15 @@ class Correlator:
             elif member.weak or self._best_cause(state, effect) == key:
                 for moved in [effect] if member.weak else self._with_effects(state, effect):
                     state.move(moved, home.id, weak=False)
+                taken = True
                 self._cases.reroot(state, other)
                 other.news = True
                 state.changed.add(f"case|{other.id}")
                 touched[other.id] = None
         home.touched_us = max(home.touched_us, state.members[key].finding.ts_us)
         home.news = True
-        self._cases.reroot(state, home)
+        if taken or state.count_of(home.id) <= MANY:
+            self._cases.reroot(state, home)
         state.changed.add(f"case|{home.id}")
         touched.update(dict.fromkeys(self._company.part_company(state, home)))
         return [case for case in {home.id: None, **touched} if case in state.cases]
@@ -226,6 +230,8 @@ class Correlator:
             return self._folded(state, case, ts_us)
         if case.closed_us is not None:
             return []
+        if case.told.severity == "critical" and _is_same_cause(state, case, case.told):
+            return []
         fresh = incident(state, case, "updated", ts_us, self.world)
         if _gist(fresh) != _gist(case.told):
             return self._say(state, case, "updated", ts_us)
@@ -256,6 +262,19 @@ class Correlator:
 def _gist(i: Incident) -> tuple[str, str, str, str, str]:
     """What is told at once when it changes."""
     return i.cause, i.cause_word, i.severity, i.subject.kind, i.subject.id
+
+
+def _is_same_cause(state: CorrelatorState, case: Case, told: Incident) -> bool:
+    """Nothing that would be told at once can be new but the severity."""
+    root = state.members[case.root].finding
+    subject = case.common if case.common is not None else root.subject
+    word = FLEET_SILENCE if case.fleet else root.cause
+    return (told.cause, told.cause_word, told.subject.kind, told.subject.id) == (
+        case.root,
+        word,
+        subject.kind,
+        subject.id,
+    )
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -15,6 +15,10 @@ OUTRANKED = LINK_STATE | {STORM, LOSS, PRESSURE}
 """Causes that another one may have brought about, whatever their levels."""
 
 
+MANY = 64
+"""A case with more findings than this is looked through only when its cause can change."""
+
+
 @dataclass(slots=True)
 class Cases:
     """Works on the state that it is given; all that is remembered stands there."""
@@ -46,13 +50,15 @@ class Cases:
         if one.id == two.id:
             return one
         keep, fold = sorted((one, two), key=lambda c: (c.told is None, c.opened_us, c.id))
-        for key in state.keys_of(fold.id):
+        joining = state.keys_of(fold.id)
+        for key in joining:
             state.move(key, keep.id, state.members[key].weak)
         keep.due_us = min(keep.due_us, fold.due_us)
         keep.opened_us = min(keep.opened_us, fold.opened_us)
         keep.touched_us = max(keep.touched_us, fold.touched_us)
         keep.news = True
-        self.reroot(state, keep)
+        if not self._is_one_more(state, keep, joining):
+            self.reroot(state, keep)
         if fold.told is not None:
             # It was told on its own, so its end has to be told as well.
             fold.root, fold.fleet, fold.closed_us = keep.root, False, keep.touched_us
@@ -62,6 +68,17 @@ class Cases:
             state.drop(fold.id)
         state.changed.add(f"case|{keep.id}")
         return keep
+
+    def _is_one_more(self, state: CorrelatorState, case: Case, joining: list[str]) -> bool:
+        """Further silent parts of a large outage, which began later than its first: its root stays what it is."""
+        if not case.fleet or case.common is not None or state.count_of(case.id) <= MANY:
+            return False
+        root = state.members[case.root].finding
+        weight = level(root, self.world)
+        return all(
+            is_silent_part(f) and level(f, self.world) <= weight and f.episode_us > root.episode_us
+            for f in (state.members[k].finding for k in joining)
+        )
 
     def reroot(self, state: CorrelatorState, case: Case) -> None:
         """Find a case's cause again; a case that lost all its findings ends."""
@@ -123,9 +140,10 @@ class Cases:
         root = state.members[case.root].finding
         if not is_silent_part(root):
             return False
-        places = {
-            silent_place(state.members[k].finding)
-            for k in keys
-            if k != case.root and is_silent_part(state.members[k].finding) and not self.explains(state, case.root, k)
-        }
-        return len(places | {silent_place(root)}) >= self.limits.together
+        places = {silent_place(root)}
+        for k in keys:
+            if k != case.root and is_silent_part(state.members[k].finding) and not self.explains(state, case.root, k):
+                places.add(silent_place(state.members[k].finding))
+            if len(places) >= self.limits.together:
+                return True
+        return False

@@ -107,6 +107,8 @@ def common_of_silent(silent: Iterable[Finding], world: World) -> Common | None:
     for finding in parts:
         above = _above(finding, world)
         shared = above if shared is None else shared & above
+        if not shared:
+            return None
     nodes = {n.name for n in world.nodes if n.cluster == cluster}
     for kind, name in sorted(shared or ()):
         below = world.nodes_below(cluster, name) if kind == "device" else world.states.nodes_in(cluster, name)

@@ -110,6 +110,10 @@ class CorrelatorState:
         """Finding keys of a case, by the start of their episodes."""
         return sorted(self._of_case.get(case, ()), key=lambda k: (self.members[k].finding.episode_us, k))
 
+    def count_of(self, case: str) -> int:
+        """Findings of a case."""
+        return len(self._of_case.get(case, ()))
+
     def parts(self, key: str) -> Parts:
         """The parts of a member, as last worked out."""
         return self._parts[key]
