@@ -85,7 +85,8 @@ def _severity(one: Judged, limits: ThrottleLimits) -> Severity:
 
 
 def _share(one: Judged, whose: str) -> str:
-    return f"{one.pace.share:.0%} of {whose}" + (" usual" if one.pace.own else "")
+    clock = "" if one.reading.clock is None else f"{one.reading.clock:.0f} MHz, "
+    return f"{clock}{one.pace.share:.0%} of {whose}" + (" usual" if one.pace.own else "")
 
 
 def _finding(

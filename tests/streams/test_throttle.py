@@ -308,7 +308,7 @@ def test_a_gpu_alone_on_its_node_is_judged_by_its_own_past() -> None:
         (1260, "opened", "warning", "clock_lock", "GPU-0"),
         (1620, "cleared", "warning", "clock_lock", "GPU-0"),
     ]
-    assert found[0].summary == "GPU 0 of n1 runs at 84% of its usual clock: no reason is given"
+    assert found[0].summary == "GPU 0 of n1 runs at 1600 MHz, 84% of its usual clock: no reason is given"
     assert judge(low) == []
 
 
