@@ -266,7 +266,8 @@ def _dead(state: HangState, blamed: list[Who], why: str, evidence: list[Evidence
     for who in blamed:
         if who.node is not None and who.rank is not None:
             gone.setdefault(who.node, set()).add(who.rank)
-    hosts = [node for node, ranks in sorted(gone.items()) if len(ranks) > 1 and state.roll.on_node(node) <= ranks]
+    of = state.roll.by_node()
+    hosts = [node for node, ranks in sorted(gone.items()) if len(ranks) > 1 and of.get(node, set()) <= ranks]
     if hosts:
         some = ", ".join(hosts[:NAMED])
         words = f"{job} stands still: all its processes on {some} are gone; {why}"

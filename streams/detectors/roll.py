@@ -77,11 +77,17 @@ class Roll:
         known = len(self.placement) if self.placement else len(self.nodes)
         return known if known > 0 else None
 
+    def by_node(self) -> dict[str, set[int]]:
+        """Node -> ranks that run there, as far as known."""
+        nodes = {rank: place.node for rank, place in self.placement.items()} if self.placement else self.nodes
+        out: dict[str, set[int]] = {}
+        for rank, node in nodes.items():
+            out.setdefault(node, set()).add(rank)
+        return out
+
     def on_node(self, node: str) -> set[int]:
         """Ranks that run on a node, as far as known."""
-        if self.placement:
-            return {rank for rank, place in self.placement.items() if place.node == node}
-        return {rank for rank, name in self.nodes.items() if name == node}
+        return self.by_node().get(node, set())
 
     def of_rank(self, rank: int, node: str | None = None, pid: int | None = None) -> Who:
         """A rank of the job."""
