@@ -128,7 +128,7 @@ class Incident(Message, frozen=True, kw_only=True):
     acked_by: str | None = None
     acked_us: int | None = None
     muted_until_us: int | None = None
-    """Nobody is told until then; loss of data is told all the same."""
+    """Nobody is told until then. Loss is muted by its id or cause word only, never by its place."""
     muted_by: str | None = None
     planned: str | None = None
     """The planned work that explains it; such an incident is not told."""

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from streams.contract import Order
 
+MOST_ACKS = 5_000
 MOST_ORDERS = 5_000
-"""Kept at most; beyond it those said longest ago are forgotten."""
+"""Kept at most, of acks and of all others; beyond it those said longest ago are forgotten, a tenth at a time."""
 
 At = tuple[str, str]
 """Cluster and id of an order."""
@@ -17,30 +18,33 @@ class OrderBook:
     """Learns orders in any order of arrival."""
 
     orders: dict[At, Order] = field(default_factory=dict)
+    """Without acks."""
+    acks: dict[At, Order] = field(default_factory=dict)
+    """Cluster and incident -> the last to say that it was seen."""
 
     def learn(self, order: Order) -> bool:
         """Take one in; whether it was news."""
-        at = (order.cluster, order.id)
-        known = self.orders.get(at)
+        is_ack = order.kind == "ack" and order.incident is not None
+        rows, most = (self.acks, MOST_ACKS) if is_ack else (self.orders, MOST_ORDERS)
+        at = (order.cluster, order.incident if is_ack and order.incident is not None else order.id)
+        known = rows.get(at)
         if known is not None and (known == order or known.ts_us > order.ts_us):
             return False
-        self.orders[at] = order
-        if len(self.orders) > MOST_ORDERS:
-            del self.orders[min(self.orders, key=lambda a: (self.orders[a].ts_us, a))]
+        rows[at] = order
+        if len(rows) > most:
+            for old in sorted(rows, key=lambda a: (rows[a].ts_us, a))[: most // 10]:
+                del rows[old]
         return True
 
     def turned_us(self, now_us: int) -> int:
         """The last moment up to now at which anything changed: said, come into force, or ended."""
-        told = (us for o in self.orders.values() for us in (o.ts_us, o.from_us, o.until_us))
+        kept = (*self.orders.values(), *self.acks.values())
+        told = (us for o in kept for us in (o.ts_us, o.from_us, o.until_us))
         return max((us for us in told if us is not None and us <= now_us), default=0)
 
     def ack(self, cluster: str, incident: str) -> Order | None:
         """Who has seen an incident: the last to say so."""
-        return max(
-            (o for o in self.orders.values() if o.kind == "ack" and (o.cluster, o.incident) == (cluster, incident)),
-            key=lambda o: (o.ts_us, o.id),
-            default=None,
-        )
+        return self.acks.get((cluster, incident))
 
     def mute(
         self, cluster: str, incident: str, cause: str, parts: Collection[str], ts_us: int, is_loss: bool = False

@@ -8,7 +8,7 @@ from collectors.contract.node import NodeState
 from streams.contract import Incident, Order, OrderKind
 from streams.incident_log import find
 from streams.incident_table import count, detail, order_line, table
-from streams.orders import MOST_ORDERS, OrderBook
+from streams.orders import MOST_ACKS, OrderBook
 from streams.orders_said import duration_us, order, order_id, part
 from streams.standing import planned
 from tests.streams.story import T0, S, fleet, found, hot, node, port, silent
@@ -165,13 +165,15 @@ def test_an_older_order_and_one_said_twice_change_nothing() -> None:
     assert [book.learn(o) for o in (late, late, early)] == [True, False, False]
 
 
-def test_orders_are_bounded() -> None:
+def test_orders_are_bounded_and_acks_push_out_no_planned_work() -> None:
     book = OrderBook()
-    for n in range(MOST_ORDERS + 10):
+    book.learn(work(0, 9e6, "node:n0"))
+    for n in range(1, MOST_ACKS + 10):
         book.learn(ack(f"inc-{n}", n))
-    assert len(book.orders) == MOST_ORDERS
-    assert book.ack("default", "inc-0") is None
-    assert book.ack("default", f"inc-{MOST_ORDERS + 9}") is not None
+    assert len(book.acks) <= MOST_ACKS
+    assert book.ack("default", "inc-1") is None
+    assert book.ack("default", f"inc-{MOST_ACKS + 9}") is not None
+    assert book.work_on("default", {"node:n0"}, T0 + S) is not None
 
 
 @pytest.mark.parametrize(
