@@ -55,7 +55,7 @@ def storm(
         evidence.append(
             Evidence(what=f"nothing moved in {held.stuck} windows; {held.column}", value=held.ratio, unit="ratio")
         )
-    seen = f"{storm.events} storms counted" if storm.events else "without end"
+    seen = f" ({storm.events} storm{'' if storm.events == 1 else 's'} counted)" if storm.events else ""
     bound = held is not None and not grown and _is_bound(held)
     return Finding(
         cluster=scrape.cluster,
@@ -69,7 +69,7 @@ def storm(
         value=float(storm.events) if storm.events else ratio,
         limit=0.0 if storm.events else limits.storm_ratio,
         unit="storms" if storm.events else "ratio",
-        summary=f"{_place(scrape, where)} {where[2]} pause ({seen}): {_BEHIND[where[2]]}",
+        summary=f"{_place(scrape, where)} {where[2]} pause without end{seen}: {_BEHIND[where[2]]}",
         evidence=evidence,
         action=_ACTIONS[where[2]],
         confidence="medium" if bound else None,
@@ -93,7 +93,7 @@ def pressure(limits: PauseLimits, scrape: PortScrape, where: Where, held: Held) 
         value=held.ratio,
         limit=limits.pressure_ratio,
         unit="ratio",
-        summary=f"{_place(scrape, where)} {where[2]} pause for {most}{held.ratio:.0%} of its time since {minutes} min",
+        summary=f"{_place(scrape, where)} {where[2]} pause for {most}{held.ratio:.0%} of its time, for {minutes} min",
         evidence=[
             _direction(where, held.ratio, scrape.ts_us),
             Evidence(what=f"by {most}{held.column}", value=held.ratio, unit="ratio", ts_us=scrape.ts_us),

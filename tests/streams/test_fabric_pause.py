@@ -28,6 +28,7 @@ def test_a_storm_found_by_the_watchdog_pages_at_once_and_says_which_way_the_paus
     assert edges([edge]) == [("opened", "critical", "pause_storm", "leaf1/eth1", 20)]
     assert (edge.value, edge.unit, edge.subject.priority) == (2.0, "storms", 3)
     assert edge.evidence[0].what == "receives pause on priority 3"
+    assert edge.summary.startswith("leaf1 eth1 priority 3 receives pause without end (2 storms counted): ")
 
 
 def test_a_stormed_queue_is_a_storm_and_its_hold_begins_when_it_is_operational_again() -> None:
