@@ -1,5 +1,6 @@
 """How good each detector is over any number of scenarios: counted over the scoreboards."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ class DetectorScore:
     paged: int = 0
     """Faults that brought about any."""
     delays_s: list[float] = field(default_factory=list)
+    """But of faults that come and go: their words need several days, or several times."""
     delays_intervals: list[float] = field(default_factory=list)
     delays_steps: list[float] = field(default_factory=list)
 
@@ -96,7 +98,7 @@ def _add(board: Scoreboard, out: dict[str, DetectorScore], only: str | None = No
         score.paged += bool(verdict.pages)
         if not verdict.found:
             continue
-        if verdict.delay_s is not None:
+        if verdict.delay_s is not None and verdict.fault.every_s == math.inf:
             score.delays_s.append(verdict.delay_s)
         if verdict.delay_intervals is not None:
             score.delays_intervals.append(verdict.delay_intervals)

@@ -5,12 +5,22 @@ from functools import cache
 
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.job import Member, communicator, members
+from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import GpuSlot, Layout
-from infra.fleet.scenario import JobPlan, Scenario
+from infra.fleet.scenario import Scenario
 from streams.contract import Incident
 
 KILLS = frozenset(
-    {"gpu_lost", "ecc_uncorrectable", "job_hang", "node_silent", "rank_hang", "process_dead", "leaf_down"}
+    {
+        "gpu_lost",
+        "gpu_vanished",
+        "ecc_uncorrectable",
+        "job_hang",
+        "node_silent",
+        "rank_hang",
+        "process_dead",
+        "leaf_down",
+    }
 )
 """Kinds that stop a whole job, or its reports: every rank of it is held up."""
 
@@ -55,6 +65,10 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         nodes = layout.rack_nodes[target] if kind == "rack" else (target,)
         for node in nodes:
             own.add(f"node:{node}")
+            if kind == "rack":
+                own.add(f"rack:{target}")
+            if fault.kind in ("node_silent", "exporter_stalled"):
+                own |= {f"collector:{source}@{node}" for source in ("dcgm", "steps", "kernel")}
             for slot in layout.gpu_slots[node]:
                 own |= _gpu(slot, scenario)
         held |= _jobs_on(nodes, scenario)

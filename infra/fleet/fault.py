@@ -60,7 +60,7 @@ KINDS: dict[str, FaultKind] = {
         target="gpu",
         size=1.0,
         low=1.0,
-        high=1000.0,
+        high=200_000.0,
         meaning="lines printed by the kernel",
         expect=(),
         detector="xid",
@@ -159,6 +159,8 @@ class Fault:
     size: float
     code: int | None = None
     """XID code, for kind `xid`."""
+    text: str | None = None
+    """What the driver prints after the code, for kind `xid`; None: the usual text of the code."""
     every_s: float = math.inf
     """It comes back after this, ..."""
     for_s: float = math.inf

@@ -40,4 +40,23 @@ JOB_KINDS: dict[str, FaultKind] = {
         expect=("process_dead", "rank_silent"),
         detector="hang",
     ),
+    "gpu_vanished": FaultKind(
+        target="gpu",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: the exporter's page goes on without the GPU, and no driver says why",
+        expect=("gpu_lost",),
+        detector="xid",
+        bound="scrapes",
+    ),
+    "exporter_stalled": FaultKind(
+        target="node",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: the exporter of the node answers or not",
+        expect=("gpu_silent", "collector_silent", "node_silent"),
+        detector="silence",
+    ),
 }

@@ -98,4 +98,23 @@ LINK_KINDS: dict[str, FaultKind] = {
         detector="gpu_link",
         per_second=True,
     ),
+    "grey_loss": FaultKind(
+        target="switch",
+        size=2.0,
+        low=0.05,
+        high=1e4,
+        meaning="retries a second of each NIC behind a switch that drops packets and counts none",
+        expect=("grey_loss",),
+        detector="fabric_joins",
+    ),
+    "counter_blind": FaultKind(
+        target="switch",
+        size=1.0,
+        low=1.0,
+        high=1.0,
+        meaning="nothing: the switch tells its drops or not",
+        expect=(),
+        detector="counter_blind",
+        page=False,
+    ),
 }

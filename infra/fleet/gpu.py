@@ -20,6 +20,9 @@ FB_MIB = 81559
 FB_RESERVED_MIB = 551
 BANKS = 2560
 CLOCK_STEP_MHZ = 15.0
+QUIET_S = 7 * 86_400.0
+"""Between two corrected errors of a GPU that has a past and is well, on average: our choice, seldom enough that a
+week of them is no trend."""
 PCIE_GEN, PCIE_IDLE_GEN, PCIE_LANES = 5, 1, 16
 """An idle GPU lets its PCIe link fall to the first generation to save power."""
 NVLINKS = 18
@@ -124,8 +127,7 @@ class Gpu:
         self.sm_mhz = min(MAX_SM_MHZ, round(sm / CLOCK_STEP_MHZ) * CLOCK_STEP_MHZ)
         self._reasons(int(dt_s * 1e9), busy, capped, stress, hot)
         self.energy_mj += power * dt_s * 1e3
-        # Background: one corrected error an hour on GPUs that have a past.
-        rate = stress.sbe_per_s + (self._noise / 3600.0 if self.sbe_before > 0 else 0.0)
+        rate = stress.sbe_per_s + (self._noise / QUIET_S if self.sbe_before > 0 else 0.0)
         self.lanes, self.links_down = stress.lanes, stress.links_down
         if stress.replays_per_s > 0.0:
             self.pcie_replays += poisson(self._rng, stress.replays_per_s * dt_s)

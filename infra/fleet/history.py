@@ -18,10 +18,13 @@ from collectors.contract.topics import (
 from infra.fleet import kernel_log
 from infra.fleet.calendar import KernelLine
 from infra.fleet.fault import KINDS, Fault
+from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import Layout
 from infra.fleet.past_words import spoken
-from infra.fleet.scenario import JobPlan, Scenario
-from infra.fleet.virtual import Pair, gpu_scrape, kernel_reader, port_scrape, report
+from infra.fleet.scenario import Scenario
+from infra.fleet.scrapes import gpu_scrape, port_scrape, report
+from infra.fleet.telemetry import Pair
+from infra.fleet.virtual import kernel_reader
 from infra.fleet.world import World
 
 DAY_S = 86_400.0

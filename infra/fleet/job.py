@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from collectors.contract.job import Coords, ModelShape, Phase, Placement
+from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import GpuSlot
 from infra.fleet.noise import Drift, stream
-from infra.fleet.scenario import JobPlan
 
 PEAK_FLOPS = 989.5e12
 """Dense BF16 of an H100 SXM (NVIDIA's datasheet with sparsity, halved)."""

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from infra.fleet.fault import Fault
 from infra.fleet.layout import GpuSlot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,3 +75,12 @@ def uncorrectable(slot: GpuSlot, pid: int | None) -> list[str]:
         *xid(slot, 45, pid),
         *xid(slot, 154, None, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"),
     ]
+
+
+def of_fault(fault: Fault, slot: GpuSlot, pid: int | None) -> list[str]:
+    """What the driver prints as a fault of a GPU begins; nothing for most kinds."""
+    if fault.kind == "xid" and fault.code is not None:
+        return xid(slot, fault.code, pid, fault.text) * int(fault.size)
+    if fault.kind == "gpu_lost":
+        return lost(slot)
+    return uncorrectable(slot, pid) if fault.kind == "ecc_uncorrectable" else []

@@ -20,8 +20,8 @@ from infra.fleet.gnmi_switch import Switch
 from infra.fleet.job import Step
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
 from infra.fleet.scenario import Scenario
+from infra.fleet.scrapes import port_columns
 from infra.fleet.trainers import Trainers
-from infra.fleet.virtual import port_columns
 from infra.fleet.web import listen
 from infra.fleet.world import World
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.scenario import Scenario
-from infra.fleet.virtual import Pair
+from infra.fleet.telemetry import Pair
 from streams.contract import (
     FINDINGS,
     INCIDENTS,

@@ -1,14 +1,10 @@
 """The fleet in virtual time: every message that its collectors would write, in time order."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from collectors.contract.beat import Beat
-from collectors.contract.fabric import Port, PortScrape
-from collectors.contract.gpu import GpuScrape
-from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
+from collectors.contract.job import CollectiveWindow, JobEvent
 from collectors.contract.topics import (
     COLLECTOR_BEATS,
     FABRIC_LINKS,
@@ -21,16 +17,16 @@ from collectors.contract.topics import (
     NCCL_WINDOWS,
 )
 from collectors.kernel.log import KernelLog
-from infra.fleet import exporter, kernel_log, ras
+from infra.fleet import kernel_log, planned, ras
 from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
 from infra.fleet.job import Step, pid
-from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
-from infra.fleet.port import COUNTERS
 from infra.fleet.scenario import Scenario
+from infra.fleet.scrapes import beat, gpu_scrape, port_scrape, report
+from infra.fleet.telemetry import Pair
 from infra.fleet.world import World
+from streams.contract import ORDERS
 
-Pair = tuple[Topic[Any], Message]
 DEFAULT_START_US = 1_790_000_000_000_000
 """A fixed moment, so that two runs agree to the byte."""
 HEARTBEAT_S = 10.0
@@ -53,7 +49,10 @@ def messages(
     step_us = round(scenario.interval_s * 1e6)
     end_us = start_us + round((scenario.seconds if seconds is None else seconds) * 1e6)
     beat_us = poll_us = start_us
+    told = deque(_told(world))
     for tick_us in range(start_us, end_us + 1, step_us):
+        while told and told[0][1].ts_us <= tick_us:
+            yield told.popleft()
         for happening in world.advance(tick_us):
             yield from seen(world, happening, log)
         yield from sweep(world)
@@ -65,6 +64,13 @@ def messages(
             for run in world.runs.values():
                 if run.plan.ras:
                     yield from ((NCCL_WINDOWS, poll) for poll in ras.polls(run, tick_us, cluster))
+
+
+def _told(world: World) -> list[Pair]:
+    """What people and schedulers say; a fleet without a scheduler that talks has its planned work at most."""
+    scenario = world.scenario
+    pairs = planned.told(world.layout, scenario.works, scenario.cordons, world.start_us, world.cluster)
+    return pairs if scenario.states or scenario.cordons else [p for p in pairs if p[0] is ORDERS]
 
 
 def kernel_reader(world: World) -> KernelLog:
@@ -103,9 +109,12 @@ def sweep(world: World) -> Iterator[Pair]:
     now, cluster = world.now_us, world.cluster
     for node in world.layout.node_names:
         quiet = world.silent(node, now)
-        if not quiet:
+        stalled = quiet or world.stalled(node, now)
+        if not stalled:
             yield GPU_SCRAPES, gpu_scrape(world, node)
-        yield COLLECTOR_BEATS, _beat(world, "dcgm", node, not quiet)
+        yield COLLECTOR_BEATS, beat(world, "dcgm", node, not stalled)
+        if world.nics and not quiet:
+            yield FABRIC_SCRAPES, world.nics[node].scrape(now, cluster)
         if not quiet:
             yield (
                 COLLECTOR_BEATS,
@@ -133,80 +142,7 @@ def sweep(world: World) -> Iterator[Pair]:
         quiet = world.silent(device, now)
         if not quiet:
             yield FABRIC_SCRAPES, port_scrape(world, device)
-        yield COLLECTOR_BEATS, _beat(world, "gnmi", device, not quiet)
-
-
-def gpu_scrape(world: World, node: str) -> GpuScrape:
-    """The node's exporter page as its collector reads it."""
-    pairs = world.seen(node)
-    return GpuScrape(
-        cluster=world.cluster,
-        ts_us=world.now_us,
-        node=node,
-        gpus=[slot.described(gpu.job) for slot, gpu in pairs],
-        columns=exporter.columns([gpu for _, gpu in pairs]),
-        labels={"driver_version": exporter.DRIVER_VERSION},
-        entities=(
-            [exporter.nvlinks([slot for slot, _ in pairs], [gpu for _, gpu in pairs])] if world.scenario.nvlinks else []
-        ),
-    )
-
-
-def port_columns(world: World, device: str) -> dict[str, list[int]]:
-    """Canonical counter -> one value per port of the switch."""
-    ports = world.fabric.ports
-    rows = [ports[f"{device}/{name}"].values for name in world.layout.port_names(device)]
-    return {name: [row[i] for row in rows] for i, name in enumerate(COUNTERS)}
-
-
-def port_scrape(world: World, device: str) -> PortScrape:
-    """The switch's counters as its collector reads them."""
-    return PortScrape(
-        cluster=world.cluster,
-        ts_us=world.now_us,
-        device=device,
-        epoch="1",
-        ports=[
-            Port(
-                name=name,
-                speed_gbps=PORT_SPEED_GBPS,
-                link_layer="ethernet",
-                lossless=list(LOSSLESS),
-                oper_up=world.fabric.ports[f"{device}/{name}"].up,
-            )
-            for name in world.layout.port_names(device)
-        ],
-        columns={name: list(row) for name, row in port_columns(world, device).items()},
-    )
-
-
-def report(step: Step, node: str, cluster: str) -> StepReport:
-    """One node's ranks over one step."""
-    rows = step.rows_of[node]
-
-    def column(values: list[float]) -> list[float | None]:
-        return [values[row] for row in rows]
-
-    return StepReport(
-        cluster=cluster,
-        ts_us=step.end_us,
-        job=step.job,
-        attempt=step.attempt,
-        node=node,
-        rank=[step.members[row].rank for row in rows],
-        step=[step.number] * len(rows),
-        phase=[step.phase] * len(rows),
-        start_us=[step.start_us] * len(rows),
-        step_s=[step.step_s] * len(rows),
-        compute_s=column(step.compute_s),
-        wait_s=column(step.wait_s),
-        transfer_s=column(step.transfer_s),
-        data_s=column(step.data_s),
-        checkpoint_s=[step.checkpoint_s] * len(rows),
-        cpu_s=column(step.cpu_s),
-        tokens=[step.tokens] * len(rows),
-        sum_sq_len=[step.sum_sq_len[row] for row in rows],
-    )
+        yield COLLECTOR_BEATS, beat(world, "gnmi", device, not quiet)
 
 
 def windows(world: World, step: Step) -> Iterable[CollectiveWindow]:
@@ -249,18 +185,3 @@ def heartbeats(world: World) -> Iterator[Pair]:
                         pid=pid(run.plan.name, run.attempt, member.rank),
                     ),
                 )
-
-
-def _beat(world: World, source: str, subject: str, ok: bool) -> Beat:
-    return Beat(
-        cluster=world.cluster,
-        ts_us=world.now_us,
-        collector=f"{source}@simulation",
-        source=source,
-        target=f"simulated://{subject}",
-        subject=subject,
-        ok=ok,
-        messages=int(ok),
-        interval_s=world.scenario.interval_s,
-        error=None if ok else "no answer",
-    )

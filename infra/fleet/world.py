@@ -14,11 +14,14 @@ from infra.fleet.fault import Fault
 from infra.fleet.gpu import IDLE, Gpu
 from infra.fleet.job import ALGBW_GBS, TRANSFER_SHARE, Job, Member, RankStress, Step, pid
 from infra.fleet.layout import GpuSlot
+from infra.fleet.nic import Nics
 from infra.fleet.noise import stream
+from infra.fleet.port import FRAME_BYTES
 from infra.fleet.run import Run
 from infra.fleet.scenario import Scenario
 from infra.fleet.strain import data_share, gpu_stress, transfers
 
+DROP_COUNTERS = frozenset({"queue_drop_packets.0", "queue_drop_packets.3", "port_tx_discard_packets"})
 LINE_US = 150
 """Between two lines of one burst in the kernel log."""
 DEATH_S = 2.0
@@ -37,6 +40,9 @@ class World:
         noise, seed = scenario.noise, scenario.seed
         self.gpus = {name: Gpu(stream(seed, "gpu", name), noise) for name in self.layout.gpu_by_name}
         self.fabric = Fabric(self.layout, seed, noise)
+        self.nics: dict[str, Nics] = {}
+        if scenario.nics:
+            self.nics = {n: Nics(stream(seed, "nics", n), n, self.layout.gpus) for n in self.layout.node_names}
         self.runs = {plan.name: Run(plan=plan) for plan in scenario.jobs}
         self.lost: frozenset[str] = frozenset()
         """Names of GPUs that are off the bus."""
@@ -51,7 +57,7 @@ class World:
         for fault in scenario.faults:
             self._by_target[fault.target].append(fault)
             self._calendar.at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
-            if fault.kind == "gpu_lost" and fault.to_s < scenario.seconds:
+            if fault.kind in ("gpu_lost", "gpu_vanished") and fault.to_s < scenario.seconds:
                 self._calendar.at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
         for plan in scenario.jobs:
             run = self.runs[plan.name]
@@ -77,6 +83,15 @@ class World:
         """Whether nothing of a node, or of a switch, reaches its collectors at that time."""
         at_s = (at_us - self.start_us) / 1e6
         return any(f.kind in ("node_silent", "leaf_down") and f.active(at_s) for f in self._by_target.get(node, ()))
+
+    def stalled(self, node: str, at_us: int) -> bool:
+        """Whether the node's exporter does not answer at that time."""
+        at_s = (at_us - self.start_us) / 1e6
+        return any(f.kind == "exporter_stalled" and f.active(at_s) for f in self._by_target.get(node, ()))
+
+    def blind(self, device: str) -> frozenset[str]:
+        """Counters that a switch does not tell now."""
+        return DROP_COUNTERS if any(f.kind == "counter_blind" for f in self._active(device)) else frozenset()
 
     def seen(self, node: str) -> list[tuple[GpuSlot, Gpu]]:
         """The GPUs that a node's exporter sees, in order."""
@@ -105,8 +120,17 @@ class World:
                 stress = gpu_stress(self._active(slot.name, dt_s), braked)
                 self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
         self.fabric.tick(dt_s, lambda target: self._active(target, dt_s), self._rate)
+        for node, nics in self.nics.items():
+            slots = self.layout.gpu_slots[node]
+            nics.tick(dt_s, [self._retries(slot) for slot in slots], [self._rate(s) / FRAME_BYTES for s in slots])
         self._calendar.at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
+
+    def _retries(self, slot: GpuSlot) -> float:
+        """A second, of the NIC of a GPU that transfers: what a switch lost on the way."""
+        device = self._device_of.get(slot.name, "")
+        faults = self._active(device, self.scenario.interval_s) if self._rate(slot) > 0.0 else []
+        return sum(f.size for f in faults if f.kind == "grey_loss")
 
     def _rate(self, slot: GpuSlot) -> float:
         """Bytes a second that the NIC of a GPU sends, on average."""
@@ -237,21 +261,21 @@ class World:
         run = self._run_of.get(slot.node)
         row = run.places.get(slot.name) if run is not None else None
         process = pid(run.plan.name, run.attempt, row) if run is not None and row is not None else None
-        texts: list[str] = []
+        texts = kernel_log.of_fault(fault, slot, process)
+        gpu = self.gpus[slot.name]
         if fault.kind == "xid" and fault.code is not None:
-            texts = kernel_log.xid(slot, fault.code, process) * int(fault.size)
-            self.gpus[slot.name].xid = fault.code
-        elif fault.kind == "gpu_lost":
-            texts = kernel_log.lost(slot)
+            gpu.xid = fault.code
+            if fault.active(self._now_s + fault.every_s):
+                self._calendar.at(self._us(self._now_s + fault.every_s), FAULTS_FIRST, partial(self._strike, fault))
+        elif fault.kind in ("gpu_lost", "gpu_vanished"):
             self.lost |= {slot.name}
         elif fault.kind == "ecc_uncorrectable":
-            texts = kernel_log.uncorrectable(slot, process)
-            self.gpus[slot.name].uncorrectable(int(fault.size))
-            self.gpus[slot.name].xid = 45
+            gpu.uncorrectable(int(fault.size))
+            gpu.xid = 45
         for place, text in enumerate(texts):
             said = KernelLine(self.now_us + LINE_US * place, slot.node, text)
             self._calendar.at(said.ts_us, FAULTS_FIRST, partial(_say, said))
-        if fault.kind in ("gpu_lost", "ecc_uncorrectable") and run is not None and row is not None:
+        if fault.kind in ("gpu_lost", "gpu_vanished", "ecc_uncorrectable") and run is not None and row is not None:
             self._kill(run, f"{fault.name}: a rank died")
         return iter(())
 

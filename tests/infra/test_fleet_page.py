@@ -10,7 +10,8 @@ from infra.fleet import inspector
 from infra.fleet.exporter import Page, fields
 from infra.fleet.job import Step
 from infra.fleet.scenario import parse
-from infra.fleet.virtual import DEFAULT_START_US, gpu_scrape
+from infra.fleet.scrapes import gpu_scrape
+from infra.fleet.virtual import DEFAULT_START_US
 from infra.fleet.world import World
 
 TEXT = """

@@ -12,7 +12,8 @@ from collectors.contract.kernel import KernelEvent
 from collectors.contract.topics import JOB_EVENTS
 from infra.fleet.job import PEAK_FLOPS
 from infra.fleet.scenario import Scenario, parse
-from infra.fleet.virtual import DEFAULT_START_US, Pair, messages
+from infra.fleet.telemetry import Pair
+from infra.fleet.virtual import DEFAULT_START_US, messages
 
 FLEET = """
 seconds = 90
