@@ -47,6 +47,10 @@ def place(finding: Finding, world: World) -> str:
         words.append(f"PCI {pci}")
     if uuid is not None and s.kind in ("gpu", "rank"):
         words.append(uuid)
+    if node is not None and (rack := world.states.rack(c, node)) is not None and not _says(said, rack):
+        words.append(f"rack {rack}")
+    if node is not None and (serial := world.states.serial(c, node)) is not None:
+        words.append(f"chassis {serial}")
     return ", ".join(words)
 
 

@@ -54,6 +54,11 @@ class NodeStates:
         told = [s for s in self._told.get(Named(cluster, node), {}).values() if s.rack is not None]
         return max(told, key=lambda s: (s.ts_us, s.source)).rack if told else None
 
+    def serial(self, cluster: str, node: str) -> str | None:
+        """Of the chassis, as the source says that spoke last."""
+        told = [s for s in self._told.get(Named(cluster, node), {}).values() if s.serial is not None]
+        return max(told, key=lambda s: (s.ts_us, s.source)).serial if told else None
+
     def nodes_in(self, cluster: str, rack: str) -> set[str]:
         """Nodes of a rack."""
         known = {node for node, told in self._given.items() if told == rack}
@@ -77,5 +82,5 @@ class NodeStates:
         return max((us for us in told if us <= now_us), default=0)
 
 
-def _gist(state: NodeState) -> tuple[bool | None, int | None, str | None, str | None]:
-    return state.planned, state.until_us, state.rack, state.reason
+def _gist(state: NodeState) -> tuple[bool | None, int | None, str | None, str | None, str | None]:
+    return state.planned, state.until_us, state.rack, state.reason, state.serial

@@ -163,3 +163,10 @@ def test_collectors_of_one_host_that_fall_silent_are_one_incident_and_no_outage_
     collectors = [Subject(kind="collector", id=f"{source}@head") for source in ("dcgm", "gnmi", "steps")]
     (only,) = Run(racks()).feed(*(silent(c, n) for n, c in enumerate(collectors))).tick(20).open().values()
     assert (only.cause_word, len(only.symptoms)) == ("collector_silent", 2)
+
+
+def test_a_page_says_in_which_rack_and_chassis_the_part_is() -> None:
+    world = racks()
+    world.learn(NodeState(ts_us=T0 + 1, node="n0", source="slurm", rack="r1", serial="SN-7"))
+    run = Run(world).feed(hot("G00", 0))
+    assert "; node n0, GPU 0, G00, rack r1, chassis SN-7; job train; " in run.told[0].summary
