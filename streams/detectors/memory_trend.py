@@ -48,8 +48,8 @@ class TrendLimits:
     """Weight of the fleet's rate: 5.06 % of Delta's GPUs carry all its events, 0.2 a day each; a Gamma prior with
     that mean and spread is worth 1 / 0.2 days."""
     rate_ratio: float = 3.0
-    """A trend is so many times over the fleet's rate (own choice, as for lemon nodes in Meta's clusters,
-    arXiv 2410.21680): in a fleet where all are like that it is not this GPU."""
+    """A trend is so many times over the fleet's rate (own choice): in a fleet where all are like that it is not
+    this GPU."""
 
 
 class Trend(Struct):
