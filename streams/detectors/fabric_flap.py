@@ -123,7 +123,7 @@ class LinkFlapDetector:
         link.by_counter = link.by_counter or told is not None
         if flaps > 0.0 and ts_us > link.counted_us:
             link.counted_us = ts_us
-            link.add(ts_us, flaps)
+            link.add(ts_us, flaps, limits)
         if port.oper_up is not None and link.down is port.oper_up:
             link.say(ts_us, not port.oper_up)
         return self._judge(
@@ -152,7 +152,7 @@ class LinkFlapDetector:
                 return []
         known = not down or event.ts_us in link.times
         if not known:
-            link.add(event.ts_us)
+            link.add(event.ts_us, 1.0, self.limits)
             known = event.ts_us not in link.times  # older than all that is remembered
         link.by_log = True
         link.say(event.ts_us, down)

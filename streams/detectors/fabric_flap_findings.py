@@ -2,7 +2,7 @@
 
 from streams.contract import Evidence, Finding, Subject
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
-from streams.detectors.fabric_flap_state import Flaps
+from streams.detectors.fabric_flap_state import MOST_TIMES, Flaps
 
 NAME = "link_flap"
 
@@ -21,7 +21,10 @@ def link_fault(
     short, long = flaps.within(ts_us, limits.short_us), flaps.within(ts_us, limits.long_us)
     state = "is down" if flaps.down else "is up again"
     if flapping:
-        summary = f"{place} went down {short} times in {limits.short_us // 60_000_000} min, {long} in a day; it {state}"
+        of_a_day = f"{long} or more" if long >= MOST_TIMES else f"{long}"
+        summary = (
+            f"{place} went down {short} times in {limits.short_us // 60_000_000} min, {of_a_day} in a day; it {state}"
+        )
     elif flaps.down:
         summary = f"{place} is down"
     else:

@@ -11,8 +11,8 @@ from streams.counter_columns import Ledger
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.episodes import Episodes
 
-MOST_TIMES = 8
-"""Flaps remembered of a port: more add nothing to any verdict."""
+MOST_TIMES = 32
+"""Flaps remembered of a port, or as many as the limits ask for."""
 
 
 class Flaps(Struct):
@@ -34,13 +34,14 @@ class Flaps(Struct):
     by_log: bool = False
     """The kernel's log says so, not the port's own counters."""
 
-    def add(self, ts_us: int, flaps: float = 1.0) -> None:
+    def add(self, ts_us: int, flaps: float, limits: LinkFlapLimits) -> None:
         """Count flaps that were seen at a time."""
+        most = max(MOST_TIMES, limits.short_flaps, limits.long_flaps)
         self.part += flaps
-        for _ in range(min(int(self.part), MOST_TIMES)):
+        for _ in range(min(int(self.part), most)):
             insort(self.times, ts_us)
         self.part -= int(self.part)
-        del self.times[:-MOST_TIMES]
+        del self.times[:-most]
         self.last_us = max(self.last_us, ts_us)
 
     def say(self, ts_us: int, down: bool) -> None:

@@ -8,6 +8,7 @@ from collectors.contract.message import Message
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.fabric_flap import LinkFlapDetector
+from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from tests.streams.fabric import MINUTE, S, edges, host, line, ports, run
 from tests.streams.scrapes import gpus
 
@@ -110,6 +111,26 @@ def test_a_flap_that_the_log_and_the_nic_tell_is_one() -> None:
 
 def test_a_node_that_lives_does_not_end_a_link_that_is_down() -> None:
     assert [f.state for f in judge(line(0, "link_down"), *(node(60 * n) for n in range(1, 99)))] == ["opened"]
+
+
+def test_a_link_that_goes_on_flapping_is_told_again_when_twice_as_bad() -> None:
+    found = judge(*(ports(60 * n, {DOWNS: 2 * n}, up=True) for n in range(100)))
+    assert [(f.state, f.value) for f in found] == [
+        ("opened", 2.0),
+        ("updated", 22.0),
+    ]
+    assert (
+        judge(*counted([0, 50]))[0].summary
+        == "leaf1 eth0 went down 32 times in 10 min, 32 or more in a day; it is up again"
+    )
+
+
+def test_a_site_that_allows_many_flaps_is_told_at_the_limit() -> None:
+    detector = LinkFlapDetector(LinkFlapLimits(short_flaps=40, long_flaps=40))
+    items = counted(list(range(45)))
+    assert [(f.cause, f.ts_us // MINUTE) for f in run(detector, *items) if f.cause == "link_flap"] == [
+        ("link_flap", 40)
+    ]
 
 
 def test_a_restart_counts_no_flap_twice() -> None:
