@@ -24,6 +24,7 @@ from streams.detectors.straggler_job import quality, regression, remember_time
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_load import Sample, choose_load
 from streams.detectors.straggler_models import mixed_models
+from streams.detectors.straggler_nodes import look_at_nodes, remember_nodes
 from streams.detectors.straggler_past import look_back
 from streams.detectors.straggler_state import Kept, StragglerState
 from streams.detectors.straggler_steps import OpenStep
@@ -176,6 +177,7 @@ class StragglerDetector:
         muted = number <= state.muted_step
         own = self._own(state, step)
         found, whole = self._compare(state, number, step, own, muted=muted)
+        remember_nodes(limits, state)
         remember_time(limits, state, number, step)
         remember_stages(state, own)
         remember_loads(limits, state, step)
@@ -183,6 +185,7 @@ class StragglerDetector:
         if muted:
             forget_settled(state, number)
             return []
+        found += look_at_nodes(limits, state)
         if not found:
             found = look_back(limits, state, [g for g in state.groups if g.compute.last or len(g.ranks) == 1])
         out = settle(limits, state, number, ts_us)
@@ -211,8 +214,13 @@ class StragglerDetector:
                 group.remember_own(limits, present)
             if told and len(present) > 1:
                 group.compute.remember(limits, present)
+            else:
+                group.compute.last = {}
+            if group.compute.last:
                 found += [] if muted else look(limits, state, group, "compute")
-            if remember_host(limits, group, step) and not muted:
+            if not remember_host(limits, group, step):
+                group.host.last = {}
+            elif not muted:
                 found += look(limits, state, group, "host")
             if state.kept.suspects:
                 follow(limits, state, group, number)

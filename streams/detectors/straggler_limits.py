@@ -13,8 +13,9 @@ class StragglerLimits:
     """Below it an open slow-down is over; smaller ones cannot be told from noise (Holmes, NSDI '25)."""
     settled_steps: int = 20
     """Steps whose median must be below `settled`."""
-    windows: tuple[int, ...] = (3, 5, 7, 10, 14, 20, 28, 40)
-    """Short windows for large slow-downs, long ones for small; those in between make the verdict earlier."""
+    windows: tuple[int, ...] = (3, 5, 7, 10, 14, 20, 28, 40, 60)
+    """Short windows for large slow-downs, long ones for small. Those between 3, 5, 10, 20 and 40 make the verdict
+    earlier, and 15 % at a noise of 0.15 needs 60: both our own choice."""
     z: float = 4.0
     """The median of a window must stand so many of its standard errors above the peers."""
     certainty: float = 5.5
@@ -91,6 +92,8 @@ class StragglerLimits:
     """An open slow-down speaks again when its excess has grown by this."""
     host_ranks: int = 2
     """Slow ranks of one node that make the node the suspect."""
+    host_nodes: int = 3
+    """Nodes of a job that are needed to compare whole nodes with each other. Our own choice."""
 
     def share_of(self, window: int) -> float:
         """Share of the steps of a window that must pass half the effect."""

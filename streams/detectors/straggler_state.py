@@ -11,6 +11,7 @@ from collectors.contract.job import Placement
 from streams.detectors.straggler_groups import PeerGroup
 from streams.detectors.straggler_load import EQUAL, Load, Sample
 from streams.detectors.straggler_steps import Entry, OpenStep, Steps
+from streams.detectors.straggler_track import Track
 from streams.episodes import Episodes
 
 By = Literal["compute", "host"]
@@ -78,6 +79,9 @@ class StragglerState:
     """The same of the job's step times, in a regression."""
     recent: deque[OpenStep] = field(default_factory=lambda: deque(maxlen=5))
     """The last judged steps, for evidence."""
+    nodes_named: list[str] = field(default_factory=list)
+    nodes_track: Track | None = None
+    """The nodes, by their place in `nodes_named`, against each other."""
     times: list[float] = field(default_factory=list)
     """ln(step time) of judged steps, per token where tokens are known."""
     by_tokens: bool | None = None
@@ -127,6 +131,7 @@ class StragglerState:
 
     def regroup(self) -> None:
         """Make the peer groups anew before the next step is judged."""
+        self.nodes_track = None
         self.groups = []
         self.grouped = (-1, -1)
 

@@ -124,13 +124,18 @@ def settle(limits: StragglerLimits, state: StragglerState, number: int, ts_us: i
 
 
 def forget_settled(state: StragglerState, number: int) -> None:
-    """Drop the ratios of ranks up to the step in which they recovered; also when these steps are read back."""
+    """Drop the ratios of ranks, and of their nodes, up to the step in which they recovered; also when these steps are
+    read back."""
     for rank, step in state.kept.settled.items():
-        if number <= step:
-            for group in state.groups:
-                for track in (group.compute, group.host):
-                    if rank in track.ratios:
-                        del track.ratios[rank][:]
+        if number > step:
+            continue
+        for group in state.groups:
+            for track in (group.compute, group.host):
+                if rank in track.ratios:
+                    del track.ratios[rank][:]
+        node = state.node_of(rank)
+        if state.nodes_track is not None and node in state.nodes_named:
+            del state.nodes_track.ratios[state.nodes_named.index(node)][:]
 
 
 def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence: list[Evidence]) -> list[Finding]:

@@ -49,6 +49,23 @@ def test_a_rank_whose_hosts_work_grew_more_than_its_compute_has_a_slow_host() ->
     assert edge.confidence == "medium"
 
 
+def test_a_slow_host_is_sure_in_noise_that_hides_its_single_ranks() -> None:
+    compute = noisy(14, 1.0, 0.12, lambda r, s: 1.3 if r // 8 == 2 and 30 <= s < 60 else 1.0)
+    job = Job(dp=64, compute=compute, steps=130)
+    edges = [f for f in told(job) if f.severity != "info"]
+    assert [(f.state, f.cause, f.subject.id) for f in edges] == [
+        ("opened", "host_slow", "n2"),
+        ("cleared", "host_slow", "n2"),
+    ]
+    ends = sorted({m.ts_us for m in job.reports() if m.node == "n7"})
+    assert edges[0].ts_us == ends[34]
+
+
+def test_one_rank_that_is_very_slow_is_no_slow_host() -> None:
+    compute = noisy(15, 1.0, 0.02, slow_from(17, 30, 3.0))
+    assert words(told(Job(dp=64, compute=compute, steps=50))) == [("gpu_slow", "critical", "j/17")]
+
+
 def test_a_rank_that_waits_for_its_data_has_a_slow_host_though_its_gpu_is_at_par() -> None:
     data = noisy(2, 0.05, 0.1, slow_from(11, 20, 8.0))
     found = told(Job(dp=16, compute=noisy(1, 1.0, 0.01), data=data, steps=30))
