@@ -27,6 +27,8 @@ class Window:
     samples: list[tuple[Column, ...]] = field(default_factory=list)
     first_us: int = 0
     last_us: int = 0
+    known: dict[str, list[float | None]] = field(default_factory=dict)
+    """Field -> means, of the samples so far."""
 
     def add(self, scrape: GpuScrape, limits: CounterStragglerLimits) -> bool:
         """Take a sample; is the window full? A change of GPUs or jobs, or a gap, begins a new one."""
@@ -39,6 +41,7 @@ class Window:
             self.samples = []
         if not self.samples:
             self.gpus, self.first_us = scrape.gpus, ts_us
+        self.known.clear()
         columns = scrape.columns
         self.samples.append(tuple(columns.get(f) for f in FIELDS))
         self.last_us = ts_us
@@ -46,6 +49,12 @@ class Window:
 
     def means(self, field_id: str) -> list[float | None]:
         """One per GPU, over the samples that could be read; None: fewer than half."""
+        found = self.known.get(field_id)
+        if found is None:
+            found = self.known[field_id] = self._means(field_id)
+        return found
+
+    def _means(self, field_id: str) -> list[float | None]:
         at = FIELDS.index(field_id)
         columns = [sample[at] for sample in self.samples]
         if all(c is not None and None not in c and len(c) == len(self.gpus) for c in columns):
