@@ -20,6 +20,7 @@ WINDOW_MS = {
     "fabric.scrapes.v1": 3 * MINUTE_MS,
     "collector.beats.v1": 3 * MINUTE_MS,
     "kernel.events.v1": 10 * MINUTE_MS,
+    "nccl.windows.v1": 5 * MINUTE_MS,
     "job.steps.v1": 15 * MINUTE_MS,
     "job.events.v1": 60 * MINUTE_MS,
 }

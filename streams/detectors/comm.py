@@ -92,7 +92,8 @@ class CommDetector:
                 out = over(state, event.ts_us, f"{event.job} ended")
                 state.begin(event.attempt)
                 kept.ended_us = event.ts_us
-        elif event.attempt > kept.attempt:
+        elif event.attempt > kept.attempt or (event.kind == "restarted" and event.ts_us > kept.restarted_us):
+            kept.restarted_us = max(kept.restarted_us, event.ts_us)
             out = over(state, event.ts_us, f"{event.job} started again, with other communicators")
             state.begin(event.attempt)
         return out

@@ -50,6 +50,7 @@ class Kept(Struct):
     job: str = ""
     attempt: int = 0
     ended_us: int | None = None
+    restarted_us: int = 0
     edge_us: int = 0
     """Time of the last edge: what is read again up to it brings none."""
     bases: dict[str, dict[str, float]] = kept_field(default_factory=dict)

@@ -22,6 +22,10 @@ def told(job: Nccl, steps: int) -> list[Item]:
     return [job.placed(), *job.beats(), *job.steps(0, steps)]
 
 
+def by_time(items: Sequence[Item]) -> list[Item]:
+    return sorted(items, key=lambda item: item.ts_us)
+
+
 def shape(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
     return [(f.state, f.cause, f.subject.id) for f in found]
 
@@ -94,7 +98,7 @@ def test_step_reports_with_compute_times_speak_for_themselves() -> None:
         )
         for i in range(130)
     ]
-    assert run(sorted([*told(job, 130), *reports], key=lambda item: item.ts_us)) == []
+    assert run(by_time([*told(job, 130), *reports])) == []
 
 
 def test_a_slow_link_of_one_group_is_told_as_the_group() -> None:
@@ -144,6 +148,15 @@ def test_an_end_clears_what_is_open() -> None:
     assert [f.state for f in run([*told(job, 140), end])] == ["opened", "cleared"]
 
 
+def test_a_restart_of_the_job_clears_what_is_open_once() -> None:
+    """Its communicators are gone; the same word told again later clears nothing that opened since."""
+    job = Nccl(dp=8, per_node=1, link=slow_from(5, 100, 1.5))
+    again = JobEvent(job="j", ts_us=START_US + 300 * S, kind="restarted")
+    items = by_time([*told(job, 300), again])
+    assert [f.state for f in run(items)] == ["opened", "cleared"]
+    assert [f.state for f in run([*told(job, 140), again, again])] == ["opened", "cleared"]
+
+
 def test_a_slow_link_that_is_open_over_a_restart_is_not_taken_for_normal() -> None:
     """The past by which it is slow is kept: the windows that are read back are all slow ones."""
     items = told(Nccl(dp=8, per_node=1, link=slow_from(5, 100, 1.5, until=400)), 480)
@@ -161,7 +174,7 @@ def test_a_slow_link_that_is_open_over_a_restart_is_not_taken_for_normal() -> No
 def test_ticks_in_any_rhythm_change_nothing() -> None:
     items = told(Nccl(dp=8, sigma=0.05, compute=slow_from(5, 50, 1.4, until=150)), 260)
     ticks: list[Item] = [Tick(START_US + i * S) for i in range(520)]
-    assert run(sorted([*items, *ticks], key=lambda item: item.ts_us)) == run(items)
+    assert run(by_time([*items, *ticks])) == run(items)
 
 
 def _collectives_only(item: Item) -> Item:
