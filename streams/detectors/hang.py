@@ -4,7 +4,7 @@ Level 1 is that no step ends although one is overdue. Level 2 is that RAS counts
 behind. Level 3 is the flight recorder: which rank did not enter what the others wait in.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,27 +15,16 @@ from collectors.contract.topic import Topic
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS, NCCL_WINDOWS
 from streams.contract import Evidence, Finding, Severity, Subject
 from streams.detector import Tick
+from streams.detectors.hang_findings import NAME, say
+from streams.detectors.hang_levels import limit_of, next_due
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.hang_recorder import Recorder
-from streams.detectors.hang_state import HangKept, HangState, Pace
-from streams.detectors.hang_verdicts import (
-    NAME,
-    better,
-    by_counts,
-    by_dumps,
-    by_heartbeats,
-    by_reports_alone,
-    by_silence,
-    say,
-)
+from streams.detectors.hang_state import HangKept, HangState
+from streams.detectors.hang_verdicts import by_heartbeats
 from streams.detectors.roll import NAMED
 
-_MOVES = 3
-"""Polls in which counts moved, before their standing still says anything by itself: a start looks the same."""
-_DRAIN_US = 10_000_000
 _BEATS_US = 5_000_000
 """Heartbeats are looked through no oftener."""
-Judge = Callable[[HangState, int], list[Finding]]
 
 
 class HangDetector:
@@ -174,110 +163,16 @@ class HangDetector:
             return []
         state.beats_due_us = state.now_us + _BEATS_US
         verdict = by_heartbeats(state, self.limits, state.now_us)
-        return [] if verdict is None else say(state, self.limits, verdict, state.now_us, self._limit_us(state))
+        return [] if verdict is None else say(state, self.limits, verdict, state.now_us, limit_of(state, self.limits))
 
     def _pass(self, state: HangState, now_us: int) -> list[Finding]:
         """Time passes: what is due is judged in the order of its deadlines, whatever the rhythm of the ticks."""
         state.now_us = max(state.now_us, now_us)
         out: list[Finding] = []
-        while (due := self._next(state)) is not None and due[0] <= state.now_us:
+        while (due := next_due(state, self.limits)) is not None and due[0] <= state.now_us:
             deadline_us, judge = due
-            out += judge(state, deadline_us)
+            out += judge(state, self.limits, deadline_us)
         return out
-
-    def _next(self, state: HangState) -> tuple[int, Judge] | None:
-        """The earliest deadline and what to do at it."""
-        kept, pace, limits = state.kept, state.pace, self.limits
-        due: list[tuple[int, Judge]] = []
-        if state.ras.poll_us > state.ras.judged_us:
-            due.append((state.ras.poll_us + limits.settle_us, self._poll))
-        if state.recorder.newest_us > state.recorder.judged_us:
-            due.append((state.recorder.newest_us + limits.dumps_us, self._dumps))
-        if kept.reports and kept.ended_us is None and "job" not in kept.episodes.open:
-            sign_us = max(pace.last_us, pace.counted_us)
-            due.append((sign_us + pace.limit_us(limits) + state.lag_us, self._overdue))
-        return min(due, key=lambda one: one[0], default=None)
-
-    def _overdue(self, state: HangState, deadline_us: int) -> list[Finding]:
-        """Level 1, with what is known better already."""
-        deadline_us -= state.lag_us
-        limit_us = state.pace.limit_us(self.limits)
-        first = by_silence(state, self.limits, deadline_us, limit_us)
-        lost = by_heartbeats(state, self.limits, deadline_us)
-        verdict = better(first, lost, by_counts(state, self.limits), by_dumps(state)) or first
-        return say(state, self.limits, verdict, deadline_us, limit_us)
-
-    def _poll(self, state: HangState, deadline_us: int) -> list[Finding]:
-        """Level 2: a whole poll of RAS has come."""
-        kept, pace, ras = state.kept, state.pace, state.ras
-        stood_us = ras.still_us
-        further = ras.judge()
-        last = kept.episodes.open.get("job")
-        if kept.ended_us is not None or ras.poll_us <= state.muted_us:
-            return []
-        if last is None:
-            if ras.still_us == 0:
-                pace.still_us = max(pace.still_us, stood_us)
-            if further and kept.reports and ras.before_us >= max(pace.counted_us, pace.last_us + self._drain_us(pace)):
-                pace.counted_us = ras.poll_us
-                if pace.counted_us >= pace.last_us + 2 * pace.limit_us(self.limits):
-                    return say(state, self.limits, by_reports_alone(state), deadline_us, pace.limit_us(self.limits))
-            return self._by_counts_alone(state, deadline_us)
-        if further and ras.before_us >= last.ts_us and last.cause != "job_silent":
-            pace.counted_us = ras.poll_us
-            edge = kept.episodes.clear("job", deadline_us, f"collectives of {kept.job} go on")
-            state.sync()
-            return [] if edge is None else [edge]
-        verdict = by_counts(state, self.limits)
-        return [] if verdict is None else say(state, self.limits, verdict, deadline_us, self._limit_us(state))
-
-    def _by_counts_alone(self, state: HangState, deadline_us: int) -> list[Finding]:
-        """No step is overdue yet, or none is ever told: what RAS must show to speak for itself."""
-        kept, pace, ras, limits = state.kept, state.pace, state.ras, self.limits
-        if ras.still_us < limits.still_us - limits.jitter_us or ras.moves < _MOVES:
-            return []
-        step_us = 0 if pace.step_s is None else int(pace.step_s * 1e6)
-        if kept.reports and ras.judged_us < pace.last_us + max(limits.still_us, int(limits.alone_steps * step_us)):
-            return []
-        verdict = by_counts(state, limits)
-        if verdict is None:
-            return []
-        least_us = max(
-            limits.alone_us if kept.reports else limits.alone_unknown_us,
-            int(limits.alone_steps * step_us),
-            int(limits.alone_past * pace.still_us),
-        )
-        known = not kept.reports or pace.phase == "train"
-        if verdict.cause in ("process_dead", "host_dead"):
-            enough = True
-        elif verdict.blamed:
-            enough = known and ras.still_us >= least_us
-        else:
-            enough = not kept.reports and ras.still_us >= max(least_us, limits.checkpoint_us)
-        return say(state, limits, verdict, deadline_us, least_us) if enough else []
-
-    def _dumps(self, state: HangState, deadline_us: int) -> list[Finding]:
-        """Level 3: the dumps of the flight recorder have come."""
-        kept, recorder, limits = state.kept, state.recorder, self.limits
-        recorder.judged_us = recorder.newest_us
-        if kept.ended_us is not None or recorder.judged_us <= state.muted_us:
-            return []
-        verdict = by_dumps(state)
-        if verdict is None:
-            return []
-        if "job" not in kept.episodes.open:
-            since_us = recorder.read(state.roll).since_us
-            old = since_us is not None and recorder.judged_us - since_us >= limits.dump_age_us
-            if not old or (kept.reports and recorder.judged_us < state.pace.last_us + limits.step_least_us):
-                return []
-        return say(state, limits, verdict, deadline_us, self._limit_us(state))
-
-    def _limit_us(self, state: HangState) -> int:
-        return state.pace.limit_us(self.limits) if state.kept.reports else self.limits.alone_unknown_us
-
-    def _drain_us(self, pace: Pace) -> int:
-        """What was launched before a hang may still be counted so long after the last step."""
-        return max(_DRAIN_US, 0 if pace.step_s is None else int(pace.step_s * 1e6))
 
     def _missing(self, state: HangState) -> list[Finding]:
         """Ranks that stopped reporting while others went on for a whole limit."""
