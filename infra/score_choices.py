@@ -1,13 +1,18 @@
 """What a score judges with: a limits file, or some of the detectors alone."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from collectors.contract.errors import UserError
+from infra.fleet.ecc_population import Calibration, calibrate
 from infra.fleet.fault import KINDS
 from infra.fleet.scenario import Scenario
 from streams.detectors.all import SPECS, Choice
 from streams.limits import load
+
+GPU_DAYS, SEED = 400_000.0, 5
+"""Enough for a false ticket in 1,000 GPU-days to show with three digits."""
 
 
 class ChoiceError(UserError):
@@ -45,6 +50,15 @@ def answerable(scenario: Scenario, names: frozenset[str]) -> Scenario:
             fault if KINDS[fault.kind].detector in names else replace(fault, optional=True) for fault in scenario.faults
         ),
     )
+
+
+def tickets_of(scenarios: Sequence[Scenario], choices: Mapping[str, Choice]) -> Calibration | None:
+    """Tickets for corrected memory errors over the published rates; None: no scenario has such a fault."""
+    choice = choices.get("memory")
+    asked = any(fault.kind == "ecc_growth" and not fault.optional for s in scenarios for fault in s.faults)
+    if not asked or (choice is not None and not choice.on):
+        return None
+    return calibrate(GPU_DAYS, SEED, None if choice is None else choice.limits)
 
 
 def _sections() -> list[str]:

@@ -6,6 +6,7 @@ from typing import IO
 
 from infra.acceptance import shortfalls
 from infra.detector_score import DetectorScore, by_detector, quantile, total
+from infra.fleet.ecc_population import Calibration
 from infra.fleet.fault import KINDS
 from infra.scoreboard import Scoreboard, Verdict
 
@@ -26,8 +27,8 @@ DETECTORS = (
 )
 
 
-def document(boards: Sequence[Scoreboard]) -> str:
-    """One JSON document of everything."""
+def document(boards: Sequence[Scoreboard], ecc: Calibration | None = None) -> str:
+    """One JSON document of everything. `ecc`: tickets for corrected memory errors, over the published rates."""
     return json.dumps(
         {
             "ok": all(board.ok for board in boards),
@@ -53,6 +54,7 @@ def document(boards: Sequence[Scoreboard]) -> str:
             "total": _entry(total(boards)),
             "detectors": {score.name: _entry(score) for score in by_detector(boards)},
             "shortfalls": shortfalls(boards),
+            "ecc_false_tickets_per_1000_gpu_days": None if ecc is None else ecc.false_per_1000,
         },
         indent=2,
     )
@@ -148,14 +150,24 @@ def verdict_word(verdict: Verdict) -> str:
     return "MISSED (wrong cause)" if verdict.cause is not None else "MISSED"
 
 
-def table(boards: Sequence[Scoreboard], out: IO[str], wall_s: float) -> None:
+def table(boards: Sequence[Scoreboard], out: IO[str], wall_s: float, ecc: Calibration | None = None) -> None:
     """Tables: with rich on a terminal, plain columns otherwise."""
     faults, detectors = fault_rows(boards), detector_rows(boards)
     for head, rows in ((FAULTS, faults), (DETECTORS, detectors)):
         if not (out.isatty() and _rich(head, rows)):
             out.write(_plain(head, rows) + "\n")
     out.writelines(f"{line}\n" for line in misses(boards))
+    if ecc is not None:
+        out.write(f"{tickets(ecc)}\n")
     out.write(closing(boards, wall_s) + "\n")
+
+
+def tickets(ecc: Calibration) -> str:
+    """How often a ticket for corrected memory errors would be wrong."""
+    return (
+        f"corrected memory errors at the published rates: {ecc.false_per_1000:.3f} false tickets per 1,000 GPU-days "
+        f"({ecc.false_tickets} in {ecc.gpu_days:,.0f}), {ecc.spells_found} of {ecc.spells} bad GPUs found"
+    )
 
 
 def misses(boards: Sequence[Scoreboard]) -> Iterator[str]:

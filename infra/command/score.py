@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from infra.fleet.scenario import load
     from infra.play import files
     from infra.players import play_all
-    from infra.score_choices import answerable, chosen
+    from infra.score_choices import answerable, chosen, tickets_of
     from infra.score_report import document, table
 
     choices, names = chosen(args.config, args.detectors)
@@ -45,10 +45,11 @@ def run(args: argparse.Namespace) -> int:
         scenarios = [answerable(scenario, names) for scenario in scenarios]
     started = time.monotonic()
     boards = play_all(scenarios, choices, args.jobs or os.cpu_count() or 1, sys.stderr)
+    ecc = tickets_of(scenarios, choices)
     if args.json:
-        print(document(boards))
+        print(document(boards, ecc))
     else:
-        table(boards, sys.stdout, time.monotonic() - started)
+        table(boards, sys.stdout, time.monotonic() - started, ecc)
         if args.accept:
             sys.stdout.writelines(f"falls short: {line}\n" for line in shortfalls(boards))
     good = not shortfalls(boards) if args.accept else all(board.ok for board in boards)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from infra.fleet.fault import Fault
 from infra.fleet.gpu import CALM, NVLINKS, PCIE_LANES, Stress
-from infra.fleet.job import Member
+from infra.fleet.job import Member, RankStress
 
 Active = Callable[[str], Sequence[Fault]]
 """The faults at work on a target now."""
@@ -56,10 +56,28 @@ STORM_TIMES = 20.0
 """How much longer transfers take through a port that is held nearly all of the time."""
 
 
-def data_share(host: Sequence[Fault], own: Sequence[Fault]) -> float:
-    """Further wait for data of a rank, as a share of its step: by its host, and by a narrow PCIe link of its GPU."""
+def rank_stress(
+    clock: float,
+    times: float,
+    *,
+    own: Sequence[Fault],
+    host: Sequence[Fault],
+    cable: Sequence[Fault],
+    stage: Sequence[Fault],
+    job: Sequence[Fault],
+) -> RankStress:
+    """Of one rank: by its GPU's clock, its transfers, and the faults at work on what it is on."""
+    if not (own or host or cable or stage or job):
+        return RankStress(clock=clock, transfers=times)
     narrow = max((PCIE_LANES / f.size - 1.0 for f in own if f.kind == "pcie_downtrain"), default=0.0)
-    return 0.3 * _sum(host, "slow_host") + _sum(host, "slow_data") + NARROW_SHARE * narrow
+    return RankStress(
+        clock=clock,
+        transfers=times,
+        stage=sum(f.size for f in stage) + _sum(job, "job_regression"),
+        host=_sum(host, "slow_host"),
+        drops_per_s=_sum(cable, "lossless_drop"),
+        data=0.3 * _sum(host, "slow_host") + _sum(host, "slow_data") + NARROW_SHARE * narrow,
+    )
 
 
 NARROW_SHARE = 0.01

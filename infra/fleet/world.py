@@ -1,7 +1,6 @@
 """The fleet in time: GPUs, ports and jobs moved on together, and what is to be seen of them."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
@@ -19,7 +18,8 @@ from infra.fleet.noise import stream
 from infra.fleet.port import FRAME_BYTES
 from infra.fleet.run import Run
 from infra.fleet.scenario import Scenario
-from infra.fleet.strain import data_share, gpu_stress, transfers
+from infra.fleet.strain import gpu_stress, rank_stress, transfers
+from infra.fleet.troubles import Troubles
 
 DROP_COUNTERS = frozenset({"queue_drop_packets.0", "queue_drop_packets.3", "port_tx_discard_packets"})
 LINE_US = 150
@@ -46,16 +46,14 @@ class World:
         self.runs = {plan.name: Run(plan=plan) for plan in scenario.jobs}
         self.lost: frozenset[str] = frozenset()
         """Names of GPUs that are off the bus."""
-        self._by_target: dict[str, list[Fault]] = defaultdict(list)
+        self._troubles = Troubles(scenario.faults)
         self._run_of: dict[str, Run] = {}
         self._rack_of = {node: rack for rack, nodes in self.layout.rack_nodes.items() for node in nodes}
         self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
         self._device_of = {cable.gpu.name: cable.device for cable in self.layout.cable_by_name.values()}
         self._slows_transfers = any(f.kind in ("slow_link", "nvlink_down", "pause_storm") for f in scenario.faults)
-        self._stoppers = [f for f in scenario.faults if f.kind in ("rank_hang", "process_dead", "leaf_down")]
         self._calendar = Calendar()
         for fault in scenario.faults:
-            self._by_target[fault.target].append(fault)
             self._calendar.at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
             if fault.kind in ("gpu_lost", "gpu_vanished") and fault.to_s < scenario.seconds:
                 self._calendar.at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
@@ -79,19 +77,17 @@ class World:
         self.now_us = max(self.now_us, to_us)
         return out
 
-    def silent(self, node: str, at_us: int) -> bool:
+    def silent(self, name: str, at_us: int) -> bool:
         """Whether nothing of a node, or of a switch, reaches its collectors at that time."""
-        at_s = (at_us - self.start_us) / 1e6
-        return any(f.kind in ("node_silent", "leaf_down") and f.active(at_s) for f in self._by_target.get(node, ()))
+        return self._troubles.any(name, (at_us - self.start_us) / 1e6, "node_silent", "leaf_down")
 
     def stalled(self, node: str, at_us: int) -> bool:
         """Whether the node's exporter does not answer at that time."""
-        at_s = (at_us - self.start_us) / 1e6
-        return any(f.kind == "exporter_stalled" and f.active(at_s) for f in self._by_target.get(node, ()))
+        return self._troubles.any(node, (at_us - self.start_us) / 1e6, "exporter_stalled")
 
     def blind(self, device: str) -> frozenset[str]:
         """Counters that a switch does not tell now."""
-        return DROP_COUNTERS if any(f.kind == "counter_blind" for f in self._active(device)) else frozenset()
+        return DROP_COUNTERS if self._troubles.any(device, self._now_s, "counter_blind") else frozenset()
 
     def seen(self, node: str) -> list[tuple[GpuSlot, Gpu]]:
         """The GPUs that a node's exporter sees, in order."""
@@ -105,8 +101,7 @@ class World:
         return (self.now_us - self.start_us) / 1e6
 
     def _active(self, target: str, before_s: float = 0.0) -> list[Fault]:
-        faults = self._by_target.get(target)
-        return [fault for fault in faults if fault.active(self._now_s - before_s)] if faults else []
+        return self._troubles.at(target, self._now_s - before_s)
 
     def _tick(self) -> Iterator[Happening]:
         """Move GPUs and ports over the interval that ends now, under what was wrong when it began."""
@@ -141,18 +136,14 @@ class World:
 
     def _rank_stress(self, run: Run, member: Member, slower: dict[int, float]) -> RankStress:
         name = member.slot.name
-        own = self._active(name)
-        stage = self._active(f"{run.plan.name}/stage-{member.pp}")
-        host = self._active(member.slot.node)
-        cable = self._active(self._cable_of.get(name, ""))
-        job = self._active(run.plan.name)
-        return RankStress(
-            clock=self.gpus[name].clock_share,
-            stage=sum(f.size for f in stage) + sum(f.size for f in job if f.kind == "job_regression"),
-            host=sum(f.size for f in host if f.kind == "slow_host") if host else 0.0,
-            drops_per_s=sum(f.size for f in cable if f.kind == "lossless_drop") if cable else 0.0,
-            data=data_share(host, own) if host or own else 0.0,
-            transfers=slower.get(member.rank, 1.0),
+        return rank_stress(
+            self.gpus[name].clock_share,
+            slower.get(member.rank, 1.0),
+            own=self._active(name),
+            host=self._active(member.slot.node),
+            cable=self._active(self._cable_of.get(name, "")),
+            stage=self._active(f"{run.plan.name}/stage-{member.pp}"),
+            job=self._active(run.plan.name),
         )
 
     def _begin(self, run: Run) -> Iterator[Happening]:
@@ -224,15 +215,14 @@ class World:
 
     def _hangs(self, run: Run) -> list[Fault]:
         """What keeps a job's step from ending: a hang of all, a rank that is not there, a switch that is gone."""
-        out = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        stops = self._troubles.stops(self._now_s)
         run.absent = {}
-        for fault in self._stoppers:
-            if not fault.active(self._now_s):
-                continue
-            for member in run.job.members if run.job is not None else ():
-                if fault.target in (member.slot.name, self._device_of.get(member.slot.name)):
-                    out.append(fault)
-                    run.absent[member.rank] = fault.kind
+        out = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        for member in run.job.members if run.job is not None and stops else ():
+            for place in (member.slot.name, self._device_of.get(member.slot.name, "")):
+                if place in stops:
+                    out.append(stops[place])
+                    run.absent[member.rank] = stops[place].kind
         return out
 
     def _kill(self, run: Run, reason: str) -> None:
