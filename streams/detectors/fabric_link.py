@@ -19,7 +19,8 @@ from streams.detector import Tick
 from streams.detectors.fabric_link_columns import LinkColumn, link_column
 from streams.detectors.fabric_link_findings import NAME, bad_link
 from streams.detectors.fabric_link_limits import LinkQualityLimits
-from streams.detectors.fabric_link_state import Bad, LinkKept, LinkState, Recent, Symbols
+from streams.detectors.fabric_link_state import Bad, LinkKept, LinkState, Recent
+from streams.detectors.fabric_link_symbols import few_us, judge_symbols
 from streams.detectors.fabric_ports import make_room, report
 
 _COUNTED = ("growth", "symbol", "state")
@@ -96,7 +97,7 @@ class LinkQualityDetector:
         grown = {name: change for name, change in changes.items() if _grew(change)}
         errors = {name: float(c.delta or 0) for name, c in grown.items() if columns[name].rule == "growth"}
         errors |= self._ratios(scrape, row, ratios)
-        why = self._symbols(state, scrape, row, grown, columns)
+        why = judge_symbols(limits, state.kept, scrape, row, grown, columns)
         recent = state.recent.get(port.name)
         if recent is None and errors:
             make_room(state.recent, limits.most, lambda one: one.ts_us)
@@ -151,64 +152,6 @@ class LinkQualityDetector:
             told = {"ib_symbol_ber": told["ib_symbol_ber"]}
         return {name: float(value) for name, value in told.items() if value > self.limits.post_ber}
 
-    def _symbols(
-        self,
-        state: LinkState,
-        scrape: PortScrape,
-        row: int,
-        grown: Mapping[str, Change],
-        columns: Mapping[str, LinkColumn],
-    ) -> str:
-        """Count the symbol errors of this scrape; why they are too many, or nothing."""
-        port, limits, kept = scrape.ports[row], self.limits, state.kept
-        slow = port.speed_gbps is not None and port.speed_gbps < limits.symbol_gbps
-        for name, change in grown.items():
-            if columns[name].rule != "symbol" or (slow and port.link_layer == "ethernet"):
-                continue
-            if port.name not in kept.symbols and len(kept.symbols) >= limits.most:
-                continue
-            kept.symbols.setdefault(port.name, Symbols()).add(change, scrape.ts_us, limits.symbol_long_us)
-            break  # twins are not added
-        return self._too_many(state, scrape, row)
-
-    def _too_many(self, state: LinkState, scrape: PortScrape, row: int) -> str:
-        """Why the symbol errors of a port are too many, or nothing."""
-        port, limits, kept = scrape.ports[row], self.limits, state.kept
-        symbols = kept.symbols.get(port.name)
-        if symbols is None:
-            return ""
-        inside = {us: symbols.within(scrape.ts_us, us) for us in (limits.symbol_short_us, limits.symbol_long_us)}
-        if inside[limits.symbol_long_us] == 0.0:
-            if port.name not in kept.bad:
-                del kept.symbols[port.name]
-            return ""
-        for window_us, count in inside.items():
-            most = self._most_symbols(port.speed_gbps, window_us)
-            if most is not None and count > most:
-                return f"{count:.3g} wrong symbols in {window_us // 60_000_000} minutes, {most:.3g} are allowed"
-        return ""
-
-    def _few_us(self, state: LinkState, scrape: PortScrape, row: int) -> int:
-        """From when on the symbol errors of a port are not too many, if no more come."""
-        port, limits = scrape.ports[row], self.limits
-        symbols = state.kept.symbols.get(port.name)
-        ends = [0]
-        for window_us in (limits.symbol_short_us, limits.symbol_long_us):
-            most = self._most_symbols(port.speed_gbps, window_us)
-            if symbols is not None and most is not None:
-                ends.append(symbols.below_us(window_us, most))
-        return max(ends)
-
-    def _most_symbols(self, speed_gbps: float | None, window_us: int) -> float | None:
-        limits = self.limits
-        is_long = window_us == limits.symbol_long_us
-        if speed_gbps is None:
-            return limits.symbols_at_unknown_speed if is_long else None
-        ratio = limits.symbol_long_ber if is_long else limits.symbol_short_ber
-        if speed_gbps < limits.symbol_gbps:
-            ratio = limits.slower_ber
-        return speed_gbps * 1e9 * window_us / 1e6 * ratio
-
     def _told(self, state: LinkState, scrape: PortScrape, row: int, columns: Mapping[str, LinkColumn]) -> bool:
         """Was anything that is judged in windows read of this port, now?"""
         for name, column in columns.items():
@@ -226,7 +169,7 @@ class LinkQualityDetector:
             row = rows.get(port)
             if row is None:
                 continue
-            end_us = max(bad.last_us + self.limits.clean_us, self._few_us(state, scrape, row))
+            end_us = max(bad.last_us + self.limits.clean_us, few_us(self.limits, state.kept, scrape, row))
             if scrape.ts_us < end_us or not self._read(state, scrape, row, bad, end_us):
                 continue
             del state.kept.bad[port]
