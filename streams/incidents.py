@@ -12,6 +12,7 @@ from streams.correlator_parts import finding_gpu
 from streams.correlator_state import Case, CorrelatorState
 from streams.hurt import SURE, jobs
 from streams.incident_words import evidence, summary
+from streams.pause import STORM, receives
 from streams.standing import Standing, standing
 from streams.world import World
 
@@ -71,7 +72,7 @@ def incident(
         opened_us=min(case.opened_us, root.episode_us),
         cleared_us=cleared_us,
         summary=summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world),
-        action=_action(case, root, word),
+        action=_action(case, root, word, world),
         runbook=runbook(word),
         evidence=evidence(state, case, symptoms),
         candidates=[*root.candidates, *possible][:MOST_CANDIDATES],
@@ -109,11 +110,21 @@ def _retrying(root: Finding, state: CorrelatorState, world: World) -> set[str]:
     return set().union(*(world.jobs_on_node(root.cluster, node) for node in nodes))
 
 
-def _action(case: Case, root: Finding, word: str) -> str:
-    """A part that many have in common is looked at before any of them."""
+def _action(case: Case, root: Finding, word: str, world: World) -> str:
+    """A part that many have in common is looked at before any of them; of a storm the origin is known here."""
     if case.common is not None and (case.common.kind, case.common.what) in ACTIONS:
         return ACTIONS[(case.common.kind, case.common.what)]
+    if root.cause == STORM and receives(root) and (behind := _behind(root, world)) is not None:
+        return f"look at {behind}, the origin of the pause: NIC, PCIe, memory; take it off the network if it goes on"
     return (None if case.fleet else root.action) or cause_row(word).action
+
+
+def _behind(root: Finding, world: World) -> str | None:
+    """The host at the far end of a port."""
+    s = root.subject
+    ends = world.cables.ends(root.cluster, s.device, s.port) if s.device is not None and s.port is not None else ()
+    links = [world.link(root.cluster, *end.partition("/")[::2]) for end in sorted(ends)]
+    return next((link.node for link in links if link is not None and link.node is not None), None)
 
 
 def _gpu_hours_lost(findings: list[Finding], world: World) -> float | None:

@@ -44,6 +44,7 @@ def test_a_storm_on_a_leaf_with_its_way_its_losses_and_its_slow_ranks_is_one_inc
         left = list(run.open().values())
         assert [(i.cause_word, i.subject.id, len(i.symptoms)) for i in left] == [("pause_storm", "leaf-a/E1", 6)], seed
         assert (left[0].severity, left[0].jobs) == ("critical", ["train"])
+        assert left[0].action.startswith("look at h1, the origin of the pause")
 
 
 def test_in_order_of_time_a_storm_is_one_page() -> None:

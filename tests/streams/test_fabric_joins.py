@@ -67,6 +67,15 @@ def test_three_hosts_of_one_leaf_that_retry_are_a_grey_loss_of_that_leaf() -> No
     assert "h0, h1, h2" in out[0].summary
 
 
+def test_retries_of_a_nics_port_are_on_the_switch_at_its_cable() -> None:
+    world = two_leaves()
+    for n in range(3):
+        world.learn(cable("leaf-b", f"X{n}", f"h{n}-nic2", "p0", node=f"h{n}"))
+    ports = [structs.replace(port(f"h{n}-nic2", "p0"), node=f"h{n}") for n in range(3)]
+    out = joined(world, *(found("transport", p, n, RETRY, severity="info") for n, p in enumerate(ports)))
+    assert gist(out) == [("opened", "grey_loss", "leaf-b")]
+
+
 def test_two_hosts_are_none() -> None:
     assert joined(two_leaves(), retry("h0", 0), retry("h1", 20), 600.0) == []
 
