@@ -33,7 +33,7 @@ from streams.detectors.memory_state import (
     Wear,
     digest_of,
 )
-from streams.detectors.memory_trend import DAY_US, due_us, is_over
+from streams.detectors.memory_trend import DAY_US, due_us, is_over, is_trend
 from streams.detectors.memory_uncorrected import told
 from streams.episodes import graver
 from streams.gpus import cell, gpu_subject, is_old
@@ -205,6 +205,10 @@ class MemoryDetector:
 
     def _rise(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int, *, may_fall: bool) -> None:
         now = self._level(state, gpu, uuid, now_us)
+        if gpu.trend is not None:
+            days, fleet = self._days(state, uuid, now_us), self._fleet(state)
+            held = is_trend(gpu.trend, now_us, days, fleet, self._limits.trend)
+            gpu.trend.held = held or (gpu.trend.held and not may_fall)
         if may_fall or LEVELS_BY_GRAVITY.index(now) > LEVELS_BY_GRAVITY.index(gpu.corrected):
             gpu.corrected = now
 

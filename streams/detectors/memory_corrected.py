@@ -116,7 +116,10 @@ def corrected(
 
 def _trend_words(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits: TrendLimits) -> str:
     days = event_days(trend, now_us, limits.event_days_of, limits)
-    if len(days) >= limits.event_days:
+    if len(days) < limits.event_days and doubled(trend, now_us, limits):
+        sums = ", ".join(f"{trend.days[day]:.0f}" for day in sorted(trend.days)[-limits.doublings - 1 :])
+        return f"corrected memory errors at least double from day to day: {sums}"
+    if len(days) > 1:
         total = sum(trend.in_events[day] for day in days)
         low, high = belief.counts(AHEAD_DAYS)
         return (
@@ -124,9 +127,6 @@ def _trend_words(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, 
             f"{belief.per_day / fleet_per_day:.0f} times the fleet's rate; "
             f"{_span(low, high)} more such days expected in the next {AHEAD_DAYS}"
         )
-    if doubled(trend, now_us, limits):
-        sums = ", ".join(f"{trend.days[day]:.0f}" for day in sorted(trend.days)[-limits.doublings - 1 :])
-        return f"corrected memory errors at least double from day to day: {sums}"
     return f"{trend.errors:,.0f} corrected memory errors that are no lone burst: spare rows go, or the driver complains"
 
 

@@ -34,6 +34,8 @@ class TrendLimits:
     in a week is worth a look; one more than that, as a ticket is work (own choice)."""
     event_days_of: int = 7
     """... among so many days, today included."""
+    event_days_slack: int = 1
+    """A trend is over when more event-days than that are missing (own choice): it does not end and begin by turns."""
     doublings: int = 3
     """So often in a row the sum of a day at least doubled (own choice): worth a ticket however small the sums."""
     doubling_from: float = 2.0
@@ -74,6 +76,8 @@ class Trend(Struct):
     """Scrapes in a row at storm rate."""
     rate_per_s: float = 0.0
     """At the last growth."""
+    held: bool = False
+    """It was a trend when last judged on a reading: it ends later than it began."""
     energy_mj: float | None = None
     """Of the GPU at the last growth: a reading that still shows it is a stale one."""
 
@@ -142,7 +146,8 @@ def is_trend(trend: Trend, now_us: int, days: float, fleet_per_day: float, limit
     """Do the days behind say more than chance, and more than the fleet? `days`: how long the GPU is known."""
     if doubled(trend, now_us, limits):
         return True
-    if len(event_days(trend, now_us, limits.event_days_of, limits)) < limits.event_days:
+    needed = max(1, limits.event_days - limits.event_days_slack) if trend.held else limits.event_days
+    if len(event_days(trend, now_us, limits.event_days_of, limits)) < needed:
         return False
     return rate(trend, now_us, days, fleet_per_day, limits).per_day >= limits.rate_ratio * fleet_per_day
 

@@ -181,7 +181,7 @@ def test_three_event_days_in_a_week_are_a_warning_until_the_week_has_passed() ->
         ("cleared", "warning", "correctable_ecc_growth"),
     ]
     warned, ended = (e[0] / DAY for e in found if e[2] == "warning")
-    assert (int(warned), int(ended)) == (5, 8)
+    assert (int(warned), int(ended)) == (5, 10)
 
 
 def test_an_event_is_not_over_while_its_counter_cannot_be_read() -> None:
