@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from streams.causes import FLEET_SILENCE
 from streams.contract import Finding, Incident, finding_key
 from streams.correlator_cases import MANY, Cases
 from streams.correlator_causes import level
@@ -18,10 +17,9 @@ from streams.correlator_common import SYMPTOM
 from streams.correlator_company import Company
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
+from streams.correlator_telling import Telling
 from streams.detector import Tick
 from streams.hurt import jobs_hurt
-from streams.incidents import Edge, incident, standing_of
-from streams.standing import standing_told
 from streams.world import World
 
 
@@ -33,10 +31,12 @@ class Correlator:
     limits: CorrelatorLimits = field(default_factory=CorrelatorLimits)
     _cases: Cases = field(init=False)
     _company: Company = field(init=False)
+    _telling: Telling = field(init=False)
 
     def __post_init__(self) -> None:
         self._cases = Cases(self.world, self.limits)
         self._company = Company(self._cases)
+        self._telling = Telling(self.world, self.limits)
 
     def step(self, state: CorrelatorState, batch: Sequence[Finding | Tick]) -> tuple[CorrelatorState, list[Incident]]:
         """Judge findings in arrival order; ticks bring what is due."""
@@ -45,13 +45,13 @@ class Correlator:
             if isinstance(item, Tick):
                 turned = self._look_again(state, item.ts_us)
                 for case in sorted(state.cases.values(), key=lambda c: (c.opened_us, c.id)):
-                    out += self._due(state, case, item.ts_us)
+                    out += self._telling.due(state, case, item.ts_us)
                     if turned and case.id in state.cases:
-                        out += self._restand(state, case, item.ts_us)
+                        out += self._telling.restand(state, case, item.ts_us)
                 state.folded.clear()
                 continue
             for case_id in dict.fromkeys([*self._take(state, item), *state.folded]):
-                out += self._tell(state, state.cases[case_id], item.ts_us)
+                out += self._telling.tell(state, state.cases[case_id], item.ts_us)
             state.folded.clear()
         return state, out
 
@@ -170,7 +170,7 @@ class Correlator:
         """
         last_us, state.ticked_us = state.ticked_us, now_us
         if state.world_version == self.world.version:
-            return self._turned_us(now_us) > last_us
+            return self._telling.turned_us(now_us) > last_us
         state.world_version = self.world.version
         for key in list(state.members):
             member = state.members.get(key)
@@ -184,117 +184,6 @@ class Correlator:
                 self._join(state, key)
         return True
 
-    def _restand(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
-        """Somebody has seen it, muted it, or works there, or no longer: told at once, with the time it was said."""
-        told = case.told
-        if told is None or case.closed_us is not None:
-            return []
-        stands = standing_of(state, case, told.cause_word, told.subject, self.world, now_us)
-        if stands == standing_told(told):
-            return []
-        return self._say(state, case, "updated", max(told.ts_us + 1, self._turned_us(now_us)))
-
-    def _turned_us(self, now_us: int) -> int:
-        return max(self.world.orders.turned_us(now_us), self.world.states.turned_us(now_us))
-
-    def _due(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
-        """What the passing of time brings: first word, damped update, end, and at last to be forgotten."""
-        if case.id in state.folded:
-            return self._folded(state, case, now_us)
-        if case.closed_us is not None:
-            if now_us >= case.closed_us + self.limits.forget_us:
-                state.drop(case.id)
-            return []
-        ends = [state.members[key].cleared_us for key in state.keys_of(case.id)]
-        if None not in ends:
-            end = max(e for e in ends if e is not None)
-            if now_us < end + self.limits.settle_us:
-                return []
-            case.closed_us = end + self.limits.settle_us
-            state.changed.add(f"case|{case.id}")
-            return self._say(state, case, "cleared", case.closed_us, end) if case.told else []
-        if case.told is None:
-            return self._say(state, case, "opened", max(case.due_us, case.touched_us)) if now_us >= case.due_us else []
-        due = case.told.ts_us + self.limits.update_us
-        return self._say(state, case, "updated", max(due, case.touched_us)) if case.news and now_us >= due else []
-
-    def _tell(self, state: CorrelatorState, case: Case, ts_us: int) -> list[Incident]:
-        """What an edge brings at once: a hardware cause, a new cause or part, a graver severity, an end by folding."""
-        if case.told is None:
-            # A symptom is told by a tick: while a backlog is read, its cause may come right behind it.
-            hardware = case.closed_us is None and case.root in state.members and ts_us >= case.due_us
-            if not hardware or level(state.members[case.root].finding, self.world) < SYMPTOM:
-                return []
-            return self._say(state, case, "opened", ts_us)
-        if case.id in state.folded:
-            return self._folded(state, case, ts_us)
-        if case.closed_us is not None:
-            return []
-        if case.told.severity == "critical" and _is_same_cause(state, case, case.told):
-            return []
-        fresh = incident(state, case, "updated", ts_us, self.world)
-        if _gist(fresh) != _gist(case.told):
-            return self._say(state, case, "updated", ts_us)
-        return []
-
-    def _say(
-        self, state: CorrelatorState, case: Case, how: Edge, ts_us: int, cleared_us: int | None = None
-    ) -> list[Incident]:
-        fresh = incident(state, case, how, ts_us, self.world, cleared_us)
-        case.news = False
-        state.changed.add(f"case|{case.id}")
-        if how == "updated" and case.told is not None and not _differs(case.told, fresh):
-            return []
-        case.told = fresh
-        return [fresh]
-
-    def _folded(self, state: CorrelatorState, case: Case, ts_us: int) -> list[Incident]:
-        told = case.told
-        assert told is not None
-        into = state.members[case.root].case if case.root in state.members else "another incident"
-        case.told = structs.replace(
-            told, state="cleared", ts_us=ts_us, cleared_us=ts_us, summary=f"part of {into}: {told.summary}"
-        )
-        state.changed.add(f"case|{case.id}")
-        return [case.told]
-
-
-def _gist(i: Incident) -> tuple[str, str, str, str, str]:
-    """What is told at once when it changes."""
-    return i.cause, i.cause_word, i.severity, i.subject.kind, i.subject.id
-
-
-def _is_same_cause(state: CorrelatorState, case: Case, told: Incident) -> bool:
-    """Nothing that would be told at once can be new but the severity."""
-    root = state.members[case.root].finding
-    subject = case.common if case.common is not None else root.subject
-    word = FLEET_SILENCE if case.fleet else root.cause
-    return (told.cause, told.cause_word, told.subject.kind, told.subject.id) == (
-        case.root,
-        word,
-        subject.kind,
-        subject.id,
-    )
-
 
 def _order(finding: Finding) -> tuple[int, int]:
     return finding.ts_us, ("opened", "updated", "cleared").index(finding.state)
-
-
-def _differs(told: Incident, now: Incident) -> bool:
-    """Is there news in it for a person? Age and damped numbers are none."""
-    return standing_told(told) != standing_told(now) or any(
-        getattr(told, name) != getattr(now, name)
-        for name in (
-            "severity",
-            "cause",
-            "cause_word",
-            "subject",
-            "symptoms",
-            "jobs",
-            "gpus",
-            "gpu_hours_lost_per_hour",
-            "candidates",
-            "confidence",
-        )
-    )

@@ -18,9 +18,10 @@ class CorrelatorLimits:
     update_us: int = 30 * S
     """Least time between two updates that bring neither a new cause nor a graver severity."""
     together_us: int = 60 * S
-    """Parts that fell silent within this of each other fell silent together, ..."""
+    """Parts with a like fault (silence, heat in a rack, cables of a switch) that begins within this of each other have
+    it together, ..."""
     together: int = 3
-    """... when they are at least so many: one incident for the fleet."""
+    """... when they are at least so many: one incident for what they share. Both ours."""
     braked_us: int = 10 * S
     """Power brakes within this of each other come from one rack controller or feed, where no rack is known."""
     braked: int = 2

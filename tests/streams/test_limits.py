@@ -71,7 +71,7 @@ def test_a_shadow_is_heard_and_tells_nobody() -> None:
 
 
 def test_the_meaning_of_a_limit_is_the_docstring_under_it() -> None:
-    assert sources(LosslessLimits)["hold_us"] == "An episode stays open so long after the last growth."
+    assert sources(LosslessLimits)["hold_us"].startswith("An episode stays open so long after the last growth")
     listed = {(row.table, row.name): row for row in rows({})}
     assert listed["lossless", "hold_s"].value == 600
     assert listed["lossless", "priorities"].value == [3]
