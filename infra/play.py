@@ -18,7 +18,7 @@ from streams.pipeline import Pipeline
 
 BEHIND_US = 1_000_000
 """A worker's clock is so far behind the wall's (`streams/ticks.py`)."""
-TICKS_PER_INTERVAL = 10
+TICKS_PER_INTERVAL = 5
 """Ticks come every second, or so often in an interval of many seconds: a tick's news carry their own times."""
 OWN = Path(__file__).parent / "fleet" / "scenarios"
 

@@ -131,7 +131,7 @@ class Job:
             now = stress(member)
             jitter = math.exp(drift.step(plan.step_s) + rng.gauss(0.0, plan.sigma * noise))
             further = (1.0 + now.stage) * (1.0 + now.host)
-            own = compute * slow * together * loads[member.dp] * further / now.clock * jitter
+            own = compute * slow * together * loads[member.dp] * further / (now.clock * member.slot.speed) * jitter
             lost = min(3.0, now.drops_per_s * GO_BACK_N_S) * base
             step.compute_s.append(own)
             step.transfer_s.append(transfer * now.transfers * math.exp(rng.gauss(0.0, 0.02 * noise)) + lost)

@@ -27,6 +27,8 @@ class GpuSlot:
     uuid: str
     pci: str
     model: str
+    speed: float = 1.0
+    """Of its compute, against the fleet's first model."""
 
     def described(self, job: str | None) -> Gpu:
         """As a scrape describes it."""
@@ -81,6 +83,11 @@ class Layout:
     racks: int
     model: str
     spines: int = 0
+    second_model: str = ""
+    second_nodes: frozenset[str] = frozenset()
+    """Nodes whose GPUs are of the second model."""
+    second_speed: float = 1.0
+    """How fast those compute, against the first."""
 
     @cached_property
     def node_names(self) -> tuple[str, ...]:
@@ -198,5 +205,6 @@ class Layout:
             index=index,
             uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",
             pci=f"0000:{bus}:00",
-            model=self.model,
+            model=self.second_model if node in self.second_nodes else self.model,
+            speed=self.second_speed if node in self.second_nodes else 1.0,
         )

@@ -1,7 +1,7 @@
 """A scenario file: a fleet, its jobs, and what goes wrong, with the truth about it."""
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collectors.contract.errors import UserError
@@ -10,7 +10,7 @@ from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import Layout
 from infra.fleet.planned import Cordon, Work
 from infra.fleet.reading import Table
-from infra.fleet.scenario_tables import cordon, fault, job, telemetry, work
+from infra.fleet.scenario_tables import cordon, fault, job, node_names, telemetry, work
 from infra.fleet.telemetry import PERFECT, Telemetry
 
 
@@ -78,7 +78,13 @@ def parse(text: str, where: str, name: str) -> Scenario:
         racks=fleet.whole("racks", min(2, nodes), 1, 4096),
         model=fleet.text("model", "NVIDIA H100 80GB HBM3"),
         spines=fleet.whole("spines", 0, 0, 64),
+        second_model=fleet.text("second_model", ""),
+        second_speed=fleet.number("second_speed", 1.0, 0.05, 20.0),
     )
+    second = frozenset(node_names(fleet, "second_nodes", layout.node_names, []))
+    layout = replace(layout, second_nodes=second)
+    if bool(layout.second_model) != bool(second):
+        raise fleet.wrong("second_model", "stands with second_nodes or not at all")
     if layout.racks > layout.nodes:
         raise fleet.wrong("racks", f"{layout.racks} racks for {layout.nodes} nodes; write {layout.nodes} or less")
     jobs = tuple(job(table, layout) for table in top.tables("jobs"))

@@ -7,7 +7,7 @@ from infra.fleet.fault import KINDS, XID_WORDS, Fault
 from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import Layout
 from infra.fleet.planned import Cordon, Work
-from infra.fleet.reading import Table
+from infra.fleet.reading import ANY, Table
 from infra.fleet.telemetry import Telemetry
 
 
@@ -15,7 +15,7 @@ def job(table: Table, layout: Layout) -> JobPlan:
     """One of `[[jobs]]`. Raises the table\'s error."""
     plan = JobPlan(
         name=table.text("name"),
-        nodes=_nodes(table, layout),
+        nodes=node_names(table, "nodes", layout.node_names),
         tp=table.whole("tp", 2, 1, 64),
         pp=table.whole("pp", 1, 1, 64),
         step_s=table.number("step_s", 1.0, 0.05, 3600.0),
@@ -49,15 +49,14 @@ def job(table: Table, layout: Layout) -> JobPlan:
     return plan
 
 
-def _nodes(table: Table, layout: Layout) -> tuple[str, ...]:
-    """Names of nodes; `node-01..node-64` is all from the one to the other."""
-    known = layout.node_names
+def node_names(table: Table, key: str, known: tuple[str, ...], absent: Any = ANY) -> tuple[str, ...]:
+    """Names of nodes under a key; `node-01..node-64` is all from the one to the other."""
     out: list[str] = []
-    for item in table.texts("nodes"):
-        ends = [table.one_of("nodes", name, known) for name in item.split("..", 1)]
+    for item in table.texts(key, absent):
+        ends = [table.one_of(key, name, known) for name in item.split("..", 1)]
         first, last = known.index(ends[0]), known.index(ends[-1])
         if last < first:
-            raise table.wrong("nodes", f"{item}: the last node comes before the first")
+            raise table.wrong(key, f"{item}: the last node comes before the first")
         out += known[first : last + 1]
     return tuple(out)
 

@@ -1,5 +1,6 @@
 """What is asked of the judging, and the figures over many scenarios."""
 
+import io
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from infra.acceptance import shortfalls
 from infra.command.main import main
 from infra.detector_score import DetectorScore, by_detector, quantile, total
 from infra.fleet.fault import Fault
+from infra.players import Line
 from infra.score_report import document
 from infra.scoreboard import FalsePage, Scoreboard, Verdict
 from streams.contract import Incident, Subject
@@ -125,6 +127,30 @@ def test_a_limits_file_can_switch_a_detector_off(tmp_path: Path, capsys: pytest.
     limits.write_text("[xid]\non = false\n[silence]\non = false\n")
     assert main(["score", str(path), "--config", str(limits)]) == 1
     assert "missed in small: gpu_lost node-01/0" in capsys.readouterr().out
+
+
+def test_a_terminal_sees_how_far_all_are_and_a_file_nothing() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    told = []
+    for out in (Terminal(), io.StringIO()):
+        line = Line(out, {0: 3.0, 1: 1.0})
+        line.hear(0, 1.0, "large")
+        line.end()
+        told.append(out.getvalue())
+    assert "] " + " 75%  1/2 scenarios  large" in told[0]
+    assert told[1] == ""
+
+
+def test_wrong_tickets_for_corrected_errors_are_counted_where_such_faults_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ecc.toml"
+    path.write_text(SCENARIO.replace("gpu_lost", "ecc_growth") + "size = 500\nexpect = 'correctable_ecc_storm'\n")
+    assert main(["score", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ecc_false_tickets_per_1000_gpu_days"] < 0.05
 
 
 def test_scenarios_in_processes_give_what_they_give_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

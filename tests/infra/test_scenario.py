@@ -64,6 +64,18 @@ def test_imbalance_and_application_errors_must_not_page() -> None:
         ('[[jobs]]\nname = "a"\nnodes = ["node-01"]\ntp = 3', "plan.toml: jobs[1].tp: tp 3 x pp 1 does not divide"),
         ('[[jobs]]\nname = "a"\nnodes = ["node-01", "node-01"]', "plan.toml: jobs[1].nodes: a node stands twice"),
         ('[[jobs]]\nname = "a"\nnodes = ["node-03..node-02"]', "plan.toml: jobs[1].nodes: node-03..node-02: the last"),
+        ('[[jobs]]\nname = "a"', "plan.toml: jobs[1].nodes: missing"),
+        ('[fleet]\nsecond_model = "B"', "plan.toml: fleet.second_model: stands with second_nodes"),
+        ('[[maintenance]]\nparts = ["node:node-01"]', "plan.toml: maintenance[1].to_s: missing, or not after from_s"),
+        (
+            '[[maintenance]]\nparts = ["node-01"]\nto_s = 9',
+            "plan.toml: maintenance[1].parts: 'node-01' is not of the form",
+        ),
+        ('[[cordons]]\nnode = "node-99"', "plan.toml: cordons[1].node: no 'node-99'; there is node-01"),
+        (
+            '[[faults]]\nkind = "gpu_lost"\ntarget = "node-01/1"\nevery_s = 9',
+            "plan.toml: faults[1].every_s: stands with for_s or not at all",
+        ),
         ("[telemetry]\nmissing = 2", "plan.toml: telemetry.missing: 2 is not between 0 and 1"),
         ("[telemetry]\nrestarts_s = [-1]", "plan.toml: telemetry.restarts_s: -1 is not a number from 0 on"),
         ("[telemetry]\nlost = 1", "plan.toml: telemetry.lost: not a known key"),
