@@ -75,7 +75,9 @@ class Recorder:
             if len(self.groups) >= limits.most_comms:
                 return
             ranks = _ranks(window)
-            self.rows += len(ranks or ())
+            if ranks is not None and self.rows + len(ranks) > limits.most_rows:
+                return
+            self.rows += len(ranks) if ranks is not None else 0
             group = Group(window.comm_name or window.comm, ranks, window.comm_size)
             self.groups[window.comm] = group
         known = group.reached.get(rank)
