@@ -28,7 +28,6 @@ from streams.detectors.memory_state import (
     NEVER,
     GpuMemory,
     Kept,
-    Level,
     MemoryState,
     Wear,
     digest_of,
@@ -204,17 +203,16 @@ class MemoryDetector:
             lost.energy_mj = energy
 
     def _rise(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int, *, may_fall: bool) -> None:
-        now = self._level(state, gpu, uuid, now_us)
+        trending = self._trending(state, gpu, uuid, now_us)
+        now = level(gpu, now_us, trending, self._limits.trend, self._limits.wear)
         if gpu.trend is not None:
-            days, fleet = self._days(state, uuid, now_us), self._fleet(state)
-            held = is_trend(gpu.trend, now_us, days, fleet, self._limits.trend)
-            gpu.trend.held = held or (gpu.trend.held and not may_fall)
+            gpu.trend.held = trending or (gpu.trend.held and not may_fall)
         if may_fall or LEVELS_BY_GRAVITY.index(now) > LEVELS_BY_GRAVITY.index(gpu.corrected):
             gpu.corrected = now
 
-    def _level(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int) -> Level:
+    def _trending(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int) -> bool:
         days, fleet = self._days(state, uuid, now_us), self._fleet(state)
-        return level(gpu, now_us, days, fleet, self._limits.trend, self._limits.wear)
+        return gpu.trend is not None and is_trend(gpu.trend, now_us, days, fleet, self._limits.trend)
 
     def _days(self, state: MemoryState, uuid: str, now_us: int) -> float:
         """How long the GPU is known, to this process or to the warehouse."""
@@ -229,7 +227,8 @@ class MemoryDetector:
         due = NEVER
         if gpu.trend is not None:
             due = due_us(gpu.trend, now_us, self._limits.trend)
-            if gpu.corrected != self._level(state, gpu, uuid, now_us):
+            trending = self._trending(state, gpu, uuid, now_us)
+            if gpu.corrected != level(gpu, now_us, trending, self._limits.trend, self._limits.wear):
                 due = now_us  # Could not be read now: at the next reading.
         if gpu.trend is not None or gpu.wear is not None or gpu.faults:
             due = min(due, (now_us // DAY_US + 1) * DAY_US)

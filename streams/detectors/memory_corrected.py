@@ -14,7 +14,6 @@ from streams.detectors.memory_trend import (
     doubled,
     event_days,
     going_on,
-    is_trend,
     rate,
 )
 from streams.detectors.memory_wear import WearLimits, outlook, signs, words
@@ -23,17 +22,15 @@ AHEAD_DAYS = 7
 MOST_DAYS_TOLD = 7
 
 
-def level(
-    gpu: GpuMemory, now_us: int, days: float, fleet_per_day: float, limits: TrendLimits, wear: WearLimits
-) -> Level:
-    """Where the GPU stands at a time for which its counters are known. `days`: how long it is known."""
+def level(gpu: GpuMemory, now_us: int, trending: bool, limits: TrendLimits, wear: WearLimits) -> Level:
+    """Where the GPU stands at a time for which its counters are known. `trending`: its days are a trend."""
     if gpu.trend is None:
         return "none"
     event = going_on(gpu.trend, now_us, limits)
     if event == "storm":
         return "storm"
-    worn = bool(signs(gpu.wear, now_us, wear))
-    if is_trend(gpu.trend, now_us, days, fleet_per_day, limits):
+    worn = bool(words(gpu.wear, now_us, wear))
+    if trending:
         return "degrading" if worn else "growth"
     return "growth" if worn and event == "burst" else event
 
