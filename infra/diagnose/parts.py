@@ -91,7 +91,7 @@ def which_link(judged: Judged, window: Sequence[Step], base: Sequence[Step]) -> 
     words += f", {was:.3g} s before" if was is not None and now is not None else ""
     rows = [said(e) for e in gravest(found)[:5]]
     grown = now is not None and was is not None and was > 0 and now / was >= 1.10
-    telling = gravest(found)
+    telling = gravest([e for e in found if e.finding.severity != "info"])
     reply = (
         f"{telling[0].finding.subject.kind} {telling[0].finding.subject.id}" if telling else "some" if grown else "no"
     )

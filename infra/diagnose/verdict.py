@@ -85,7 +85,7 @@ def _verdict(
         return _said(
             "gpu_slow", part, "medium", f"rank {rank}{where} computes longer than its peers, by no known fault"
         )
-    links = [e for e in on_links if cause_row(e.finding.cause).level > 0]
+    links = [e for e in on_links if cause_row(e.finding.cause).level > 0 and e.finding.severity != "info"]
     if slow is not None and links and top in ("transfer_s", "wait_s", None):
         return _of(_worst(links), "high" if top == "transfer_s" else "medium")
     shared = [e for e in hardware if slow is not None]
