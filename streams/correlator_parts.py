@@ -36,6 +36,8 @@ def parts_of(finding: Finding, world: World) -> Parts:
     elif s.kind == "node":
         up |= {f"gpu:{c}/{uuid}" for uuid in world.gpus_on_node(c, s.id)} | _readers(c, s.id, world)
         up |= _rack(c, s.id, world)
+        if finding.cause == "slow_link":
+            up |= _rank(finding, world)  # its network, which a silent or hot node is not about
     elif s.kind == "rank":
         up |= _rank(finding, world)
     elif s.kind == "collector":
