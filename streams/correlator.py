@@ -43,11 +43,10 @@ class Correlator:
         out: list[Incident] = []
         for item in batch:
             if isinstance(item, Tick):
-                turned = self._look_again(state, item.ts_us)
+                self._look_again(state)
                 for case in sorted(state.cases.values(), key=lambda c: (c.opened_us, c.id)):
+                    out += self._telling.restand(state, case, item.ts_us)
                     out += self._telling.due(state, case, item.ts_us)
-                    if turned and case.id in state.cases:
-                        out += self._telling.restand(state, case, item.ts_us)
                 state.folded.clear()
                 continue
             for case_id in dict.fromkeys([*self._take(state, item), *state.folded]):
@@ -163,14 +162,10 @@ class Correlator:
             found += of_cause
         return found
 
-    def _look_again(self, state: CorrelatorState, now_us: int) -> bool:
-        """The world learned something (a placement or cable came late): judge the open findings once more.
-
-        Whether orders or planned work may stand differently than at the last tick.
-        """
-        last_us, state.ticked_us = state.ticked_us, now_us
+    def _look_again(self, state: CorrelatorState) -> None:
+        """The world learned something (a placement or cable came late): judge the open findings once more."""
         if state.world_version == self.world.version:
-            return self._telling.turned_us(now_us) > last_us
+            return
         state.world_version = self.world.version
         for key in list(state.members):
             member = state.members.get(key)
@@ -182,7 +177,6 @@ class Correlator:
                 state.changed.add(f"case|{case.id}")
             if state.reindex(key, self.world) and case.root == key and member.cleared_us is None:
                 self._join(state, key)
-        return True
 
 
 def _order(finding: Finding) -> tuple[int, int]:

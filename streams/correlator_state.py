@@ -62,7 +62,6 @@ class CorrelatorState:
     cases: dict[str, Case] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     world_version: int = -1
-    ticked_us: int = 0
     retrying: frozenset[tuple[str, str]] = frozenset()
     """Cluster and name of hosts whose transport retries now: a job on them is hurt by what it may cross."""
     folded: list[str] = field(default_factory=list)

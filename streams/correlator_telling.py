@@ -25,15 +25,14 @@ class Telling:
     def restand(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
         """Somebody has seen it, muted it, or works there, or no longer: told at once, with the time it was said."""
         told = case.told
-        if told is None or case.closed_us is not None:
+        if told is None or case.closed_us is not None or case.id in state.folded:
             return []
         stands = standing_of(state, case, told.cause_word, told.subject, self.world, now_us)
         if stands == standing_told(told):
             return []
-        return self._say(state, case, "updated", max(told.ts_us + 1, self.turned_us(now_us)))
+        return self._say(state, case, "updated", max(told.ts_us + 1, case.touched_us, self._turned_us(now_us)))
 
-    def turned_us(self, now_us: int) -> int:
-        """The last moment up to now at which an order or planned work began, ended or was said."""
+    def _turned_us(self, now_us: int) -> int:
         return max(self.world.orders.turned_us(now_us), self.world.states.turned_us(now_us))
 
     def due(self, state: CorrelatorState, case: Case, now_us: int) -> list[Incident]:
