@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from collectors.contract.gpu import Entities
-from tests.streams.scrapes import gpus, only, scrape
+from tests.streams.scrapes import Cell, gpus, only, scrape
 from tests.streams.story_form import Item, Story, Stretch
 
 LINKS = 18
@@ -31,7 +31,7 @@ def links(stretches: Sequence[Stretch]) -> list[Item]:
             replays += 500.0 if word == "replaying" else 0.0
             recoveries += 3.0 if word == "retraining" else 0.0
             gone = word == "unreadable"
-            columns = {
+            columns: dict[str, Sequence[Cell] | Cell] = {
                 "202": only(3, replays),
                 "439": only(5, recoveries),
                 "235": 5.0,
