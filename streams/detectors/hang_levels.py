@@ -108,7 +108,6 @@ def dumps(state: HangState, limits: HangLimits, deadline_us: int) -> list[Findin
 
 def limit_of(state: HangState, limits: HangLimits) -> int:
     """How long nothing may be heard of the job: of its steps, or where none are told of its counts."""
-    """How long the job may say nothing, by its own pace; by heartbeats alone where it never reported steps."""
     return state.pace.limit_us(limits) if state.kept.reports else limits.alone_unknown_us
 
 
