@@ -77,7 +77,9 @@ class CorrelatorState:
             return
         self.retrying = hosts
         for case in self.cases.values():
-            if case.told is not None and case.told.candidates and case.closed_us is None:
+            if case.told is None or case.closed_us is not None:
+                continue
+            if self.members[case.root].finding.subject.kind in ("port", "device"):
                 case.news = True
                 self.changed.add(f"case|{case.id}")
 

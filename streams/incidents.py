@@ -8,10 +8,10 @@ from streams.contract import Candidate, Finding, Incident, Subject
 from streams.correlator_causes import gpus_at, severity
 from streams.correlator_common import ACTIONS
 from streams.correlator_common import subject as common_subject
-from streams.correlator_parts import finding_gpu
+from streams.correlator_parts import finding_gpu, finding_node
 from streams.correlator_state import Case, CorrelatorState
 from streams.hurt import SURE, jobs
-from streams.incident_words import evidence, summary
+from streams.incident_words import evidence, place, summary
 from streams.pause import STORM, receives
 from streams.standing import Standing, standing
 from streams.world import World
@@ -78,6 +78,8 @@ def incident(
         candidates=[*root.candidates, *possible][:MOST_CANDIDATES],
         confidence=root.confidence,
         owner=cause_row(word).owner,
+        place=place(root, world) if case.common is None else f"{subject.kind} {subject.id}",
+        rack=_rack(root, subject, world),
         **dataclasses.asdict(standing_of(state, case, word, subject, world, ts_us)),
     )
 
@@ -104,7 +106,7 @@ def _who(findings: list[Finding], seen: set[str], world: World) -> tuple[set[str
 
 def _retrying(root: Finding, state: CorrelatorState, world: World) -> set[str]:
     """Jobs whose hosts retry: they may cross a fault of the fabric, and now they show it."""
-    if root.subject.kind not in ("port", "device"):
+    if root.subject.kind not in ("port", "device") or not state.retrying:
         return set()
     nodes = [node for cluster, node in state.retrying if cluster == root.cluster]
     return set().union(*(world.jobs_on_node(root.cluster, node) for node in nodes))
@@ -125,6 +127,13 @@ def _behind(root: Finding, world: World) -> str | None:
     ends = world.cables.ends(root.cluster, s.device, s.port) if s.device is not None and s.port is not None else ()
     links = [world.link(root.cluster, *end.partition("/")[::2]) for end in sorted(ends)]
     return next((link.node for link in links if link is not None and link.node is not None), None)
+
+
+def _rack(root: Finding, subject: Subject, world: World) -> str | None:
+    if subject.kind == "rack":
+        return subject.id
+    node = subject.id if subject.kind == "node" else finding_node(root, world)
+    return None if node is None or subject.kind == "device" else world.states.rack(root.cluster, node)
 
 
 def _gpu_hours_lost(findings: list[Finding], world: World) -> float | None:
