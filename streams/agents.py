@@ -51,6 +51,8 @@ def _judging(topic: Topic[Any], judge: Judge, outbox: Outbox) -> Any:
                 continue
             found = judge.take(topic, partition, record.offset, message)
             counted(message)
+            if judge.mender.waiting:
+                await judge.report(name, partition, record.offset)
             if found:
                 await judge.publish(partition, found)
 
@@ -66,7 +68,7 @@ def add_incident_agents(app: faust.App, desk: Desk, pager: Pager, outbox: Outbox
             record = event.message
             finding = await _decoded(FINDINGS, event, outbox)
             if finding is not None:
-                await desk.take(finding)
+                await desk.take(finding, record.offset)
             desk.next = record.offset + 1
 
     async def paging(stream: Any) -> None:

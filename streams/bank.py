@@ -1,6 +1,6 @@
 """All detectors with one state per detector and message key."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class Bank:
     """
 
     detectors: Sequence[Detector[Any]]
+    mend: "Callable[[Slot, Message | Tick, Exception], list[Finding]] | None" = None
+    """Gives a slot whose detector raised another state, and what that finds. None: the error goes on its way."""
     slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
     _readers: dict[str, list[Detector[Any]]] = field(default_factory=dict)
     _told: dict[str, dict[str, Message]] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Bank:
             if slot is None:
                 slot = self.put(detector, key, detector.fresh())
                 out += self.catch_up(slot)
-            slot.state, found = detector.step(slot.state, (message,))
+            found = self._step(slot, message)
             if ts_us > slot.latest_us:
                 slot.latest_us = ts_us
             if found:
@@ -73,8 +75,7 @@ class Bank:
         """Tell the time to all states, or to some."""
         out: list[Finding] = []
         for slot in list(self.slots.values() if slots is None else slots):
-            now = Tick(max(ts_us, slot.latest_us))
-            slot.state, found = slot.detector.step(slot.state, (now,))
+            found = self._step(slot, Tick(max(ts_us, slot.latest_us)))
             if found:
                 out += found
         return out
@@ -87,12 +88,14 @@ class Bank:
     def catch_up(self, slot: Slot) -> list[Finding]:
         """Tell a state that is new here the last of what was told."""
         out: list[Finding] = []
-        for topic in slot.detector.topics:
-            told = self._told.get(topic.name, {}).get(slot.key) if topic.compacted else None
-            if told is not None:
-                slot.state, found = slot.detector.step(slot.state, (told,))
-                out += found
+        for told in self.standing(slot):
+            out += self._step(slot, told)
         return out
+
+    def standing(self, slot: Slot) -> list[Message]:
+        """The last that was told of a slot's key."""
+        topics = [topic.name for topic in slot.detector.topics if topic.compacted]
+        return [self._told[name][slot.key] for name in topics if slot.key in self._told.get(name, {})]
 
     def _tell(self, topic: Topic[Any], message: Message) -> list[Finding]:
         out: list[Finding] = []
@@ -104,6 +107,14 @@ class Bank:
         for detector in readers:
             slot = self.slots.get((detector.name, key))
             if slot is not None:
-                slot.state, found = detector.step(slot.state, (message,))
-                out += found
+                out += self._step(slot, message)
         return out
+
+    def _step(self, slot: Slot, message: Message | Tick) -> list[Finding]:
+        try:
+            slot.state, found = slot.detector.step(slot.state, (message,))
+        except Exception as error:
+            if self.mend is None:
+                raise
+            return self.mend(slot, message, error)
+        return found

@@ -12,6 +12,7 @@ from streams.client import Clients
 from streams.contract import FINDINGS, Finding
 from streams.correlation import Correlation
 from streams.detectors.all import Choice
+from streams.mishaps import told
 from streams.outbox import Outbox
 from streams.tables import KeptTable
 from streams.warmup import last_minutes, published
@@ -42,31 +43,52 @@ class Desk:
         here = TopicPartition(FINDINGS.name, PARTITION)
         _, since_ms = await last_minutes(clients, {FINDINGS.name: FINDINGS}, {here: self.next})
         self.outbox.remember(await published(clients, since_ms or 0))
-        rows = self.table.rows(PARTITION)
-        self.correlation = Correlation(self.world, choices=self.choices)
+        self.correlation = self._restored()
+        self.ready.set()
+
+    def _restored(self) -> Correlation:
+        """As kept: what was judged since the last write is judged again."""
+        correlation = Correlation(self.world, choices=self.choices)
         try:
-            self.correlation.restore(rows)
+            correlation.restore(self.table.rows(PARTITION))
         except msgspec.MsgspecError as why:
             log.warning("open incidents cannot be read, starting afresh: %s", why)
-            self.correlation = Correlation(self.world, choices=self.choices)
-        self.ready.set()
+            return Correlation(self.world, choices=self.choices)
+        return correlation
 
     def close(self) -> None:
         """The findings went to another worker."""
         self.correlation = None
         self.ready.clear()
 
-    async def take(self, finding: Finding) -> None:
+    async def take(self, finding: Finding, offset: int) -> None:
         """Judge one finding: tell what it brings, then remember it."""
-        if self.correlation is not None:
-            await self.outbox.send(self.correlation.feed(finding))
-            await self._keep()
+        if self.correlation is None:
+            return
+        try:
+            out = self.correlation.feed(finding)
+        except Exception as error:  # noqa: BLE001 - one finding that cannot be joined must not stop the others
+            await self._set_back(FINDINGS.name, offset, FINDINGS.encode(finding), error)
+            return
+        await self.outbox.send(out)
+        await self._keep()
 
     async def tick(self, ts_us: int) -> None:
         """What the passing of time brings."""
-        if self.correlation is not None:
-            await self.outbox.send(self.correlation.tick(ts_us))
-            await self._keep()
+        if self.correlation is None:
+            return
+        try:
+            out = self.correlation.tick(ts_us)
+        except Exception as error:  # noqa: BLE001 - findings are still joined, and told
+            await self._set_back("ticks", None, b"", error)
+            return
+        await self.outbox.send(out)
+        await self._keep()
+
+    async def _set_back(self, source: str, offset: int | None, raw: bytes, error: Exception) -> None:
+        self.outbox.metrics.mishaps.labels("correlator").inc()
+        self.correlation = self._restored()
+        await self.outbox.reject(source, PARTITION, offset, raw, f"correlator: {told(error)}", by="correlator")
 
     async def _keep(self) -> None:
         if self.correlation is not None:

@@ -15,7 +15,9 @@ from collectors.contract.topic import Topic
 from streams.bank import Bank, Slot
 from streams.client import Clients
 from streams.contract import FINDINGS, Finding
+from streams.detector import Tick
 from streams.metrics import Metrics
+from streams.mishaps import Mender
 from streams.outbox import Outbox
 from streams.tables import KeptTable
 from streams.ticks import Reached
@@ -55,6 +57,11 @@ class Judge:
     group_id: str
     topics: Mapping[str, Topic[Any]]
     groups: dict[int, Group] = field(default_factory=dict)
+    mender: Mender = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mender = Mender(self._kept, self.bank.standing, lambda name: self.metrics.mishaps.labels(name).inc())
+        self.bank.mend = self.mender.mend
 
     def assign(self, partitions: set[int]) -> None:
         """The worker now owns these partition numbers; what it held of others is dropped."""
@@ -81,12 +88,19 @@ class Judge:
         self._own(group, topic, message)
         group.reached.next[topic.name] = offset + 1
         group.reached.seen_us[topic.name] = message.ts_us
-        self.world.learn(message)
+        self._learn(topic, message)
         return found
 
     def skip(self, topic: Topic[Any], partition: int, offset: int) -> None:
         """A message that says nothing was read."""
         self.groups[partition].reached.next[topic.name] = offset + 1
+
+    async def report(self, topic: str, partition: int | None = None, offset: int | None = None) -> None:
+        """What detectors could not judge, to `rejected.v1`. A tick comes from no topic."""
+        for mishap in self.mender.take():
+            message = mishap.message
+            raw = b"" if isinstance(message, Tick) else msgspec.json.encode(message)
+            await self.outbox.reject(topic, partition, offset, raw, mishap.why, by=mishap.detector)
 
     async def publish(self, partition: int, findings: list[Finding]) -> None:
         """Findings first, acknowledged; then what the detectors must remember of them."""
@@ -103,9 +117,11 @@ class Judge:
         rows: dict[str, bytes | None] = {}
         for (detector, key), slot in group.slots.items():
             name = f"{detector}|{key}"
-            kept = slot.detector.keep(slot.state)
+            kept = self._to_keep(slot)
             if group.kept.get(name) != kept:
                 rows[name] = kept
+        if self.mender.waiting:
+            await self.report("detectors", partition)
         if rows:
             group.kept.update(rows)
             await self.table.write(partition, rows)
@@ -120,23 +136,30 @@ class Judge:
         """Tell the time to the states of a warm partition."""
         group = self.groups[partition]
         findings = self.bank.tick(ts_us, group.slots.values())
+        if self.mender.waiting:
+            await self.report("ticks", partition)
         if findings:
             await self.publish(partition, findings)
 
     async def told(self, topic: Topic[Any], message: Message) -> None:
         """A placement or cable, read by every worker."""
         findings = self.bank.feed(topic, message)
+        if self.mender.waiting:
+            await self.report(topic.name)
         if findings:
             await self.outbox.send([(FINDINGS, f) for f in findings])
 
     def forget_idle(self, now_us: int) -> None:
         """Drop states of what left the fleet."""
         for group in self.groups.values():
+            gone = set[str]()
             for name, slot in list(group.slots.items()):
-                if now_us - slot.latest_us > IDLE_US and slot.detector.keep(slot.state) is None:
+                if now_us - slot.latest_us > IDLE_US and self._to_keep(slot) is None:
                     del group.slots[name]
                     self.bank.slots.pop(name, None)
-                    group.seen = {(topic, key) for topic, key in group.seen if key != slot.key}
+                    gone.add(slot.key)
+            if gone:
+                group.seen = {(topic, key) for topic, key in group.seen if key not in gone}
         self.metrics.states.set(len(self.bank.slots))
 
     async def warm(self) -> None:
@@ -160,10 +183,11 @@ class Judge:
         for partition, topic, message in messages:
             self.bank.feed(topic, message)
             self._own(cold[partition], topic, message)
-            self.world.learn(message)
+            self._learn(topic, message)
             cold[partition].reached.seen_us[topic.name] = message.ts_us
         for tp, end in ends.items():
             cold[tp.partition].reached.next[tp.topic] = end
+        self.mender.take()  # reported when first met
         for group in cold.values():
             group.ready.set()
         log.info("%d partitions warm: %d messages, %.1f s", len(cold), len(messages), time.monotonic() - began)
@@ -183,6 +207,25 @@ class Judge:
             slot = group.slots[(name, key)] = self.bank.put(detector, key, state)
             self.bank.catch_up(slot)
             group.kept[row] = raw
+
+    def _learn(self, topic: Topic[Any], message: Message) -> None:
+        try:
+            self.world.learn(message)
+        except Exception as error:  # noqa: BLE001 - what the fleet looks like stays as it was known
+            self.mender.note("world", topic.key(message), message, error)
+
+    def _kept(self, slot: Slot) -> bytes | None:
+        """What was last written of a state."""
+        name, row = (slot.detector.name, slot.key), f"{slot.detector.name}|{slot.key}"
+        return next((g.kept.get(row) for g in self.groups.values() if name in g.slots), None)
+
+    def _to_keep(self, slot: Slot) -> bytes | None:
+        """What to write of a state; one that cannot even be kept is set back."""
+        try:
+            return slot.detector.keep(slot.state)
+        except Exception as error:  # noqa: BLE001 - one detector's fault must not stop the others
+            self.mender.mend(slot, Tick(slot.latest_us), error)
+            return self._kept(slot)
 
     def _own(self, group: Group, topic: Topic[Any], message: Message) -> None:
         key = topic.key(message)

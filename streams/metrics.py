@@ -19,6 +19,7 @@ class Metrics:
     samples: Counter = field(init=False)
     sent: Counter = field(init=False)
     rejected: Counter = field(init=False)
+    mishaps: Counter = field(init=False)
     lag: Gauge = field(init=False)
     delay: Histogram = field(init=False)
     states: Gauge = field(init=False)
@@ -30,6 +31,9 @@ class Metrics:
         self.samples = Counter("lockstep_stream_samples", "Values in these messages", ["topic"], registry=r)
         self.sent = Counter("lockstep_stream_sent", "Messages published", ["topic"], registry=r)
         self.rejected = Counter("lockstep_stream_rejected", "Messages not readable", ["topic"], registry=r)
+        self.mishaps = Counter(
+            "lockstep_stream_detector_errors", "Steps of a detector that raised", ["detector"], registry=r
+        )
         self.lag = Gauge("lockstep_stream_lag_messages", "Messages not yet judged", ["topic"], registry=r)
         self.delay = Histogram(
             "lockstep_stream_finding_delay_seconds",

@@ -82,13 +82,17 @@ class Outbox:
                 self._note(name)
                 self.metrics.sent.labels(topic.name).inc()
 
-    async def reject(self, source: str, partition: int, offset: int, raw: bytes, why: str) -> None:
-        """Bytes that could not be read, to `rejected.v1` under its rate limit."""
-        self.metrics.rejected.labels(source).inc()
-        unreported = self.limit.admit(source, time.monotonic())
+    async def reject(
+        self, source: str, partition: int | None, offset: int | None, raw: bytes, why: str, by: str = ""
+    ) -> None:
+        """Bytes that could not be read, or judged by one detector, to `rejected.v1` under their rate limit."""
+        if not by:
+            self.metrics.rejected.labels(source).inc()
+        unreported = self.limit.admit(f"{source} {by}", time.monotonic())
         if unreported is None:
             return
-        log.warning("%s/%d@%d cannot be read: %s", source, partition, offset, why)
+        place = "".join(f"{mark}{n}" for mark, n in (("/", partition), ("@", offset)) if n is not None)
+        log.warning("%s%s cannot be %s: %s", source, place, "judged" if by else "read", why)
         message = Rejected(
             ts_us=time.time_ns() // 1000,
             source=source,

@@ -29,6 +29,7 @@ from collectors.contract.topics import (
 )
 from streams.client import Clients, read_range
 from streams.contract import NODE_PASTS, ORDERS
+from streams.mishaps import told
 from streams.world import World
 
 log = logging.getLogger("lockstep.stream")
@@ -147,6 +148,9 @@ class WorldReader:
             if topic.compacted:
                 await self.reject(record.topic, record.partition, record.offset, record.value, str(why))
             return
-        self.world.learn(message)
+        try:
+            self.world.learn(message)
+        except Exception as error:  # noqa: BLE001 - what the fleet looks like stays as it was known
+            await self.reject(record.topic, record.partition, record.offset, record.value, f"world: {told(error)}")
         if topic.compacted:
             await self.told(topic, message)
