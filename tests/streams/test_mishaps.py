@@ -16,6 +16,7 @@ from tests.streams.toy import HotDetector, HotState, scrape
 
 POISON = 666.0
 """Nobody can judge it."""
+N1 = GPU_SCRAPES.key(scrape("n1", 0, []))
 
 
 class FragileDetector(HotDetector):
@@ -48,20 +49,19 @@ def test_a_message_that_one_detector_cannot_judge_is_passed_over_by_it_alone() -
     kept, counted = dict[str, bytes](), list[str]()
     bank, mender = mended(kept, counted)
     assert told(bank.feed(GPU_SCRAPES, scrape("n1", 1, [95.0, 50.0]))) == [("n1-0", "opened")] * 2
-    kept["fragile|n1"] = b'{"n1-0":1}'
+    kept[f"fragile|{N1}"] = b'{"n1-0":1}'
     assert told(bank.feed(GPU_SCRAPES, scrape("n1", 2, [95.0, POISON]))) == [("n1-1", "opened")]
     assert told(bank.feed(GPU_SCRAPES, scrape("n2", 2, [95.0]))) == [("n2-0", "opened")] * 2
     assert counted == ["fragile"]
     (mishap,) = mender.take()
     assert (mishap.detector, mishap.message) == ("fragile", scrape("n1", 2, [95.0, POISON]))
-    assert re.fullmatch(
-        r"detector fragile, n1: ZeroDivisionError: division by zero \(tests\.streams\.test_mishaps:\d+\)", mishap.why
-    )
+    line = r"tests\.streams\.test_mishaps:\d+"
+    assert re.fullmatch(rf"detector fragile, default/n1: ZeroDivisionError: division by zero \({line}\)", mishap.why)
     assert mender.take() == []
 
 
 def test_what_was_open_before_the_mishap_still_ends() -> None:
-    kept = {"fragile|n1": b'{"n1-0":1}'}
+    kept = {f"fragile|{N1}": b'{"n1-0":1}'}
     bank, _ = mended(kept, [])
     bank.feed(GPU_SCRAPES, scrape("n1", 1, [95.0]))
     bank.feed(GPU_SCRAPES, scrape("n1", 2, [POISON]))
@@ -71,23 +71,23 @@ def test_what_was_open_before_the_mishap_still_ends() -> None:
 
 def test_a_state_that_went_bad_is_replaced_and_the_message_is_judged() -> None:
     bank, mender = mended({}, [])
-    slot = bank.put(bank.detectors[0], "n1", HotState(open={"bad": 1}))
+    slot = bank.put(bank.detectors[0], N1, HotState(open={"bad": 1}))
     assert told(bank.feed(GPU_SCRAPES, scrape("n1", 2, [95.0]))) == [("n1-0", "opened")] * 2
     assert slot.state.open == {"n1-0": 2}
     (mishap,) = mender.take()
-    assert mishap.why.startswith("detector fragile, n1: KeyError: 'bad'")
+    assert mishap.why.startswith("detector fragile, default/n1: KeyError: 'bad'")
 
 
 def test_a_kept_state_that_is_itself_bad_gives_way_to_a_fresh_one() -> None:
-    bank, _ = mended({"fragile|n1": b'{"bad":1}'}, [])
-    slot = bank.put(bank.detectors[0], "n1", HotState(open={"bad": 1}))
+    bank, _ = mended({f"fragile|{N1}": b'{"bad":1}'}, [])
+    slot = bank.put(bank.detectors[0], N1, HotState(open={"bad": 1}))
     assert told(bank.tick(5)) == []
     assert slot.state.open == {}
 
 
 def test_bytes_that_cannot_be_restored_give_way_to_a_fresh_state() -> None:
-    bank, _ = mended({"fragile|n1": b"not json"}, [])
-    bank.put(bank.detectors[0], "n1", HotState(open={"bad": 1}))
+    bank, _ = mended({f"fragile|{N1}": b"not json"}, [])
+    bank.put(bank.detectors[0], N1, HotState(open={"bad": 1}))
     assert told(bank.feed(GPU_SCRAPES, scrape("n1", 2, [95.0]))) == [("n1-0", "opened")] * 2
 
 
