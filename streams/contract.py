@@ -9,8 +9,19 @@ from collectors.contract.topic import DAY_MS, Topic
 
 Severity = Literal["critical", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]
-SubjectKind = Literal["gpu", "node", "rank", "job", "port", "device", "collector", "rack", "comm"]
-HealthState = Literal["healthy", "suspect", "cordoned", "unknown"]
+SubjectKind = Literal["gpu", "node", "rank", "job", "port", "device", "collector", "rack", "comm", "pool"]
+HealthState = Literal[
+    "healthy",
+    "suspect",
+    "cordoned",
+    "draining",
+    "in_repair",
+    "validating",
+    "probation",
+    "retired_candidate",
+    "unknown",
+]
+HealthActor = Literal["lockstep", "scheduler", "person"]
 OrderKind = Literal["ack", "mute", "unmute", "maintenance"]
 
 
@@ -18,7 +29,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     """The part that a finding is about. `id` is unique within its cluster and kind.
 
     gpu: the UUID (`node/pci` if unknown); node: its name; rank: `job/rank`; job: its name;
-    port: `device/port`; device: its name; collector: its name; rack: its name; comm: `job/communicator`.
+    port: `device/port`; device: its name; collector: its name; rack: its name; comm: `job/communicator`;
+    pool: nodes that stand in for each other, by the name of their cluster.
     """
 
     kind: SubjectKind
@@ -132,6 +144,10 @@ class Incident(Message, frozen=True, kw_only=True):
     muted_by: str | None = None
     planned: str | None = None
     """The planned work that explains it; such an incident is not told."""
+    place: str | None = None
+    """Where a person finds the part: node, slot, PCI address, rack, chassis; of a port both ends of its cable."""
+    rack: str | None = None
+    """Where its node stands, or itself."""
 
 
 class Order(Message, frozen=True, kw_only=True):
@@ -195,10 +211,23 @@ class NodeHealth(Message, frozen=True, kw_only=True):
     node: str
     score: float
     schedulable: bool
+    """Should new work go there? False as well where a scheduler has closed it, or nobody knows how it is."""
     state: HealthState
     reasons: list[HealthReason] = field(default_factory=list)
     version: int = 1
     """Of the weights behind the score."""
+    cordon: bool = False
+    """Evidence of ours says: take it out. It never echoes what a scheduler did, so a script may act on it."""
+    since_us: int = 0
+    """When the node came into this state."""
+    before: HealthState | None = None
+    """The state that it came from."""
+    why: str = ""
+    """Reason code of that move: `hard_fault`, `two_kinds`, `score`, `drained`, `returned`, `clean`, `silent`, ..."""
+    actor: HealthActor = "lockstep"
+    """Who moved it."""
+    evidence: list[str] = field(default_factory=list)
+    """Finding keys behind the move."""
 
 
 FINDINGS = Topic(name="findings.v1", type=Finding, key=subject_key, partitions=1, retention_ms=30 * DAY_MS)

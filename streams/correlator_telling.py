@@ -128,6 +128,7 @@ def _differs(told: Incident, now: Incident) -> bool:
             "jobs",
             "gpus",
             "gpu_hours_lost_per_hour",
+            "action",
             "candidates",
             "confidence",
         )

@@ -13,16 +13,16 @@ _NAMES = {"rack": "rack", "device": "switch", "node": "node"}
 _CHILDREN = {"power_brake": "node", "heat": "node", "ports": "cable", "gpus": "GPU"}
 
 
-def place(finding: Finding, world: World) -> str:
+def place(finding: Finding, world: World, said: str = "") -> str:
     """Where a person finds the part: node, GPU index, UUID and PCI address, or both ends of a cable.
 
-    What the finding's own summary says already is not said again; empty when nothing is left to say.
+    What was `said` already is not said again; empty when nothing is left to say.
     """
     s, c = finding.subject, finding.cluster
     words: list[str] = []
     if s.kind == "port" and s.device is not None and s.port is not None:
         link = world.link(c, s.device, s.port)
-        if not _says(finding.summary, f"{s.device} {s.port}"):
+        if not _says(said, f"{s.device} {s.port}"):
             words.append(f"{s.device} port {s.port}")
         if link is not None and not is_own(link):
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
@@ -30,7 +30,6 @@ def place(finding: Finding, world: World) -> str:
         if (planned := world.planned(c, s.device, s.port)) is not None:
             words.append(f"which LLDP sees where the cable map says {planned.far_device}")
         return ", ".join(words)
-    said = finding.summary
     node, uuid = finding_node(finding, world), finding_gpu(finding, world)
     if s.kind == "rank":
         words.append(f"rank {s.rank} of {s.job}")
@@ -105,7 +104,7 @@ def _what(root: Finding, findings: list[Finding], case: Case, world: World) -> l
     if shared is not None:
         children = plural(_CHILDREN[shared.what], shared.count)
         parts = [f"{shared.count} {children} of {_NAMES[shared.kind]} {shared.id} at once", f"first {root.summary}"]
-    if where := place(root, world):
+    if where := place(root, world, root.summary):
         parts.append(where)
     if alike:
         parts.append(f"also {', '.join(alike[:8])}" + (f" and {len(alike) - 8} more" if len(alike) > 8 else ""))

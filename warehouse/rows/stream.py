@@ -19,6 +19,7 @@ INCIDENT = (
     *("symptoms", "jobs", "gpus", "gpu_hours_lost_per_hour", "opened_at", "cleared_at"),
     *("summary", "action", "runbook", "evidence"),
     *("candidates", "confidence", "owner", "acked_by", "acked_at", "muted_until", "muted_by", "planned"),
+    *("place", "rack"),
 )
 ORDER = {
     "cluster": "cluster",
@@ -60,6 +61,7 @@ def incident_tables(messages: Sequence[Incident]) -> Tables:
             *(m.summary, m.action, m.runbook, _evidence(m.evidence)),
             *(_candidates(m.candidates), m.confidence, m.owner),
             *(m.acked_by, m.acked_us, m.muted_until_us, m.muted_by, m.planned),
+            *(m.place, m.rack),
         )
         for m in messages
     ]

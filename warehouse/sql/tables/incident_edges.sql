@@ -37,5 +37,7 @@ create table if not exists incident_edges (
     acked_at TIMESTAMPTZ,
     muted_until TIMESTAMPTZ,
     muted_by VARCHAR,
-    planned VARCHAR
+    planned VARCHAR,
+    place VARCHAR,
+    rack VARCHAR
 )

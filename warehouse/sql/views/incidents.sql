@@ -38,7 +38,9 @@ select
     acked_at,
     muted_until,
     muted_by,
-    planned
+    planned,
+    place,
+    rack
 from incident_edges
 qualify
     row_number() over (
