@@ -17,8 +17,10 @@ from streams.fabric_joins import RETRIES, FabricJoins
 from streams.fabric_joins_grey import host_of
 from streams.fabric_joins_state import JoinLimits, JoinState
 from streams.fabric_joins_state import restore as restore_joins
-from streams.health import Health, HealthBook, HealthLimits
-from streams.health import restore as restore_health
+from streams.health import Health, Told
+from streams.health_book import HealthBook
+from streams.health_book import restore as restore_health
+from streams.health_limits import HealthLimits
 from streams.world import World
 
 Output = tuple[Topic[Any], Message]
@@ -66,12 +68,22 @@ class Correlation:
             out += [(FINDINGS, joined), *self._judge(joined)]
         self.cases, incidents = self._correlator.step(self.cases, (Tick(ts_us),))
         out += [(INCIDENTS, i) for i in incidents]
-        return out + [(NODE_HEALTH, h) for h in self._nodes.tick(self.health, ts_us, self.is_cause)]
+        return out + self._tell(self._nodes.tick(self.health, ts_us, self.is_cause))
 
     def _judge(self, finding: Finding) -> list[Output]:
         self.cases, incidents = self._correlator.step(self.cases, (finding,))
         out: list[Output] = [(INCIDENTS, i) for i in incidents]
-        return out + [(NODE_HEALTH, h) for h in self._nodes.step(self.health, finding, self.is_cause)]
+        return out + self._tell(self._nodes.step(self.health, finding, self.is_cause))
+
+    def _tell(self, told: Told) -> list[Output]:
+        """Words on nodes; a finding of the guard is judged like any other."""
+        out: list[Output] = []
+        for one in told:
+            if isinstance(one, Finding):
+                out += [(FINDINGS, one), *self._judge(one)]
+            else:
+                out.append((NODE_HEALTH, one))
+        return out
 
     def is_cause(self, key: str) -> bool:
         """Is a finding the cause of its incident? One that stands in no incident counts as its own."""

@@ -12,6 +12,8 @@ from streams.world import World
 
 BROKEN = 90
 """From this level on a GPU is broken for good enough to take its node down with it."""
+_LINKS_OF_GPUS = frozenset({"nvlink_down", "nvlink_failed", "nvswitch_reset_required"})
+"""As grave as that for the GPU, but a host does not die of them."""
 _REMOTE_COLLECTOR = 42
 """A collector that runs elsewhere and fell silent explains the silence of what it read, not the other way round."""
 
@@ -45,7 +47,7 @@ def explains(
     if not spoiled & effect_parts.upstream:
         return False
     if effect.detector == "silence" and effect.subject.kind == "node" and cause.subject.kind == "gpu":
-        return level(cause, world) >= BROKEN
+        return level(cause, world) >= BROKEN and cause.cause not in _LINKS_OF_GPUS
     return True
 
 
@@ -96,7 +98,7 @@ def severity(cause: Finding, jobs: Collection[str], slowed: bool, fleet: bool) -
     hardware = cause.severity == "critical" or cause.detector in HURTS_BY_PLACE
     if fleet:
         return "critical"
-    if cause.detector == "straggler" or cause.subject.kind in ("rank", "job", "comm", "collector"):
+    if cause.detector == "straggler" or cause.subject.kind in ("rank", "job", "comm", "collector", "pool"):
         return cause.severity
     if slowed or (hardware and jobs):
         return "critical"

@@ -1,251 +1,238 @@
-"""Node health: 0 to 100, the minimum over the node's parts, with the reasons; a first version of the score.
+"""Node health: a score of 0 to 100 with its reasons, and a state that findings, schedulers and time move.
 
-Weights are starting points of ours, to be fitted on nodes that turned out bad; `VERSION` names them.
+The score is that of the node's worst part. Advice only: nothing here drains a node.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-from msgspec import Struct
-
-from streams.contract import Finding, HealthReason, HealthState, NodeHealth, finding_key
-from streams.correlator_causes import BROKEN, level
+from streams import health_guard
+from streams.contract import Finding, HealthReason, NodeHealth, finding_key
 from streams.correlator_parts import finding_gpu, finding_node
+from streams.health_book import HealthBook, Mark, NodeMarks
+from streams.health_limits import MINUTE_US, VERSION, HealthLimits
+from streams.health_moves import OUT, Facts, deadline_us, move
+from streams.health_points import HARD, points_of
+from streams.health_score import SILENT, is_silent, moments, score, weigh, weight
+from streams.health_words import word_of
 from streams.placements import Named
 from streams.world import World
 
-VERSION = 1
-HOUR_US = 3_600_000_000
-DAY_US = 24 * HOUR_US
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthLimits:
-    """Points taken off by the detector that spoke; hard faults take all while they last."""
-
-    half_life_us: int = 7 * DAY_US
-    soft: dict[str, float] = field(
-        default_factory=lambda: {
-            "straggler": 25.0,
-            "throttle": 15.0,
-            "memory": 10.0,
-            "xid": 20.0,
-            "lossless_drop": 10.0,
-            "gpu_link": 10.0,
-        }
-    )
-    hard: float = 100.0
-    after_hard: float = 50.0
-    """What a hard fault still weighs when it cleared: a repaired part has to prove itself."""
-    suspect_below: float = 80.0
-    cordon_below: float = 50.0
-    margin: float = 5.0
-    """A band is left upwards only by so much, and ..."""
-    dwell_us: int = 15 * 60 * 1_000_000
-    """... after so long in it."""
-    two_kinds_us: int = DAY_US
-    """Two independent soft kinds on one part within this cordon it."""
-    guard_share: float = 0.2
-    """No more of the known nodes than this are taken out for soft reasons."""
-    forget_points: float = 0.5
-
-
-class Mark(Struct):
-    """One finding that weighs on a part of a node."""
-
-    cluster: str
-    node: str
-    part: str
-    cause: str
-    kind: str
-    points: float
-    hard: bool
-    since_us: int
-    cleared_us: int | None = None
-
-
-class NodeMarks(Struct):
-    """What weighs on one node, and what was said of it last."""
-
-    marks: dict[str, Mark] = msgspec.field(default_factory=dict)
-    told: NodeHealth | None = None
-    changed_us: int = 0
-
-
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(NodeMarks)
-
-
-@dataclass(slots=True)
-class HealthBook:
-    """Nodes by name. `changed`: rows to write since the last `take_changes`."""
-
-    nodes: dict[Named, NodeMarks] = field(default_factory=dict)
-    changed: set[Named] = field(default_factory=set)
-
-    def take_changes(self) -> dict[str, bytes | None]:
-        """Rows `node|cluster/name` to write."""
-        rows: dict[str, bytes | None] = {
-            f"node|{n.cluster}/{n.name}": _encoder.encode(self.nodes[n]) for n in sorted(self.changed)
-        }
-        self.changed.clear()
-        return rows
-
-
-def restore(rows: dict[str, bytes]) -> HealthBook:
-    """The state from its rows. Raises `msgspec.MsgspecError` on bytes that are not ours."""
-    state = HealthBook()
-    for key, raw in rows.items():
-        cluster, _, node = key.partition("|")[2].partition("/")
-        state.nodes[Named(cluster, node)] = _decoder.decode(raw)
-    return state
+IsCause = Callable[[str], bool]
+"""Is this finding key the cause of its incident? Symptoms do not weigh."""
+Told = list[NodeHealth | Finding]
+_HELD_AGAIN_US = MINUTE_US
+"""A node that the guard holds is looked at again after so long."""
+_MOST_MOVES = 4
+"""In one moment: taken out, empty, back."""
 
 
 @dataclass(slots=True)
 class Health:
-    """Judges nodes by their findings; looks places up in the world."""
+    """Judges nodes; looks places, jobs and the words of schedulers up in the world."""
 
     world: World
-    limits: HealthLimits = HealthLimits()
+    limits: HealthLimits = field(default_factory=HealthLimits)
 
-    def step(self, book: HealthBook, finding: Finding, is_cause: Callable[[str], bool]) -> list[NodeHealth]:
-        """Take one edge. `is_cause`: is this finding key the cause of its incident? Symptoms do not weigh."""
-        mark = self._mark(finding)
+    def step(self, book: HealthBook, finding: Finding, is_cause: IsCause) -> Told:
+        """Take one edge of a finding; what it brings about, the time up to it included."""
+        node = finding_node(finding, self.world)
+        if node is None or finding.severity == "info" or finding.subject.kind in ("job", "collector", "comm"):
+            return []
+        name, key = Named(finding.cluster, node), finding_key(finding)
+        known = book.nodes.get(name, NodeMarks()).marks.get(key)
+        mark = self._edge(known, finding, node)
         if mark is None:
             return []
-        key, name = finding_key(finding), Named(mark.cluster, mark.node)
-        node = book.nodes.setdefault(name, NodeMarks())
-        known = node.marks.get(key)
-        if known is None and finding.state != "cleared":
-            node.marks[key] = mark
-        elif known is not None and known.cleared_us is None and finding.state == "cleared":
-            known.cleared_us = finding.ts_us
-            if known.hard:
-                known.hard, known.points = False, self.limits.after_hard
-        elif known is None or known.cleared_us is not None or known == mark:
-            return []
-        else:
-            mark.since_us = known.since_us
-            node.marks[key] = mark
-        book.changed.add(name)
-        return self._judge(book, name, finding.ts_us, is_cause)
+        out = self._until(book, name, finding.ts_us)
+        mark.symptom = known.symptom if finding.state == "cleared" and known else not is_cause(key)
+        kept = book.nodes.setdefault(name, NodeMarks())
+        kept.marks[key] = mark
+        self._bound(kept)
+        return out + self._judge(book, name, max(finding.ts_us, kept.judged_us))
 
-    def tick(self, book: HealthBook, ts_us: int, is_cause: Callable[[str], bool]) -> list[NodeHealth]:
-        """Points fade, silence grows old, and nodes seen for the first time get their first word."""
-        out: list[NodeHealth] = []
+    def tick(self, book: HealthBook, ts_us: int, is_cause: IsCause) -> Told:
+        """Points fade, silence grows old, schedulers speak; nodes seen for the first time get their first word."""
+        out: Told = []
         for name in self.world.nodes:
             book.nodes.setdefault(name, NodeMarks())
-        for name in list(book.nodes):
-            out += self._judge(book, name, ts_us, is_cause)
+        for name in sorted(book.nodes):
+            node = book.nodes[name]
+            turned = False
+            for key, mark in node.marks.items():
+                if mark.cleared_us is None and mark.symptom == is_cause(key):
+                    mark.symptom, turned = not mark.symptom, True
+            out += self._until(book, name, ts_us)
+            if turned or node.told is None:
+                out += self._judge(book, name, max(ts_us, node.judged_us))
         return out
 
-    def _mark(self, finding: Finding) -> Mark | None:
-        node = finding_node(finding, self.world)
-        kind = finding.subject.kind
-        if node is None or finding.severity == "info" or kind in ("job", "collector"):
+    def _edge(self, known: Mark | None, finding: Finding, node: str) -> Mark | None:
+        """The mark after an edge; None: it tells nothing new."""
+        if known is None:
+            mark = None if finding.state == "cleared" else self._mark(finding, node)
+            return mark if mark is not None and (mark.points > 0 or mark.kind == SILENT) else None
+        if known.cleared_us is not None or finding.ts_us < known.ts_us:
             return None
-        grave = level(finding, self.world) >= BROKEN or (finding.detector == "silence" and kind == "gpu")
-        points = self.limits.hard if grave else self.limits.soft.get(finding.detector, 0.0)
-        part = finding_gpu(finding, self.world) if kind in ("gpu", "rank") else None
+        if finding.state != "cleared":
+            mark = self._mark(finding, node)
+            mark.since_us, mark.symptom = known.since_us, known.symptom
+            return None if mark == known else mark
+        points = self.limits.after_hard if known.hard else known.points
         return Mark(
-            cluster=finding.cluster,
-            node=node,
-            part=f"gpu {part}" if part else f"{kind} {finding.subject.id}",
-            cause=finding.cause,
-            kind=f"silent {kind}" if finding.detector == "silence" else finding.detector,
-            points=points,
-            hard=grave,
-            since_us=finding.episode_us,
+            known.part,
+            known.cause,
+            known.kind,
+            points,
+            known.hard,
+            known.since_us,
+            finding.ts_us,
+            finding.ts_us,
         )
 
-    def _weight(self, mark: Mark, ts_us: int) -> float:
-        if mark.cleared_us is None:
-            return mark.points
-        return mark.points * float(0.5 ** (max(0, ts_us - mark.cleared_us) / self.limits.half_life_us))
+    def _mark(self, finding: Finding, node: str) -> Mark:
+        kind = finding.subject.kind
+        row = points_of(finding.cause, self.limits.points, self.limits.other)
+        points = row.of(finding.severity)
+        if row.needs_fabric and not self._needs_fabric(finding.cluster, node):
+            points = min(points, self.limits.other)
+        # One of several parts that may be meant is no verdict.
+        points = 0.0 if finding.candidates and points < HARD else points
+        gpu = finding_gpu(finding, self.world) if kind in ("gpu", "rank") else None
+        silent = finding.detector == "silence" and kind == "node"
+        return Mark(
+            part=f"gpu {gpu}" if gpu else f"{kind} {finding.subject.id}",
+            cause=finding.cause,
+            kind=SILENT if silent else finding.detector,
+            points=0.0 if silent else points,
+            hard=points >= HARD,
+            since_us=finding.episode_us,
+            ts_us=finding.ts_us,
+        )
 
-    def _judge(self, book: HealthBook, name: Named, ts_us: int, is_cause: Callable[[str], bool]) -> list[NodeHealth]:
-        node = book.nodes[name]
-        for key, mark in list(node.marks.items()):
-            faded = mark.cleared_us is not None and self._weight(mark, ts_us) < self.limits.forget_points
-            if faded or (mark.kind == "straggler" and mark.cleared_us is None and not is_cause(key)):
-                del node.marks[key]
-                book.changed.add(name)
-        by_part: dict[str, float] = {}
-        for mark in node.marks.values():
-            by_part[mark.part] = by_part.get(mark.part, 0.0) + self._weight(mark, ts_us)
-        score = float(round(max(0.0, 100.0 - max(by_part.values(), default=0.0))))
-        state = self._state(book, name, score, ts_us)
-        reasons = [
-            HealthReason(
-                cause=m.cause,
-                points=round(self._weight(m, ts_us), 1),
-                part=m.part,
-                since_us=m.since_us,
-                finding=key,
+    def _needs_fabric(self, cluster: str, node: str) -> bool:
+        """By its GPUs' model; one of an unknown model is taken to need it."""
+        models = self.world.models_on_node(cluster, node)
+        bridged = all(any(part in model for part in self.limits.bridge_models) for model in models)
+        plain = not any(part in model for model in models for part in self.limits.fabric_models)
+        return not models or not (bridged or plain)
+
+    def _bound(self, node: NodeMarks) -> None:
+        """Bounded whatever comes in: what ended first goes first, then what weighs least."""
+        if len(node.marks) > self.limits.most_marks:
+            least = min(
+                node.marks,
+                key=lambda k: (node.marks[k].cleared_us or 1 << 62, node.marks[k].points, node.marks[k].ts_us),
             )
-            for key, m in sorted(node.marks.items(), key=lambda kv: (-kv[1].points, kv[0]))
+            del node.marks[least]
+
+    def _until(self, book: HealthBook, name: Named, ts_us: int) -> Told:
+        """Every moment up to `ts_us` at which time or a scheduler's word may change something, in order."""
+        out: Told = []
+        node = book.nodes.setdefault(name, NodeMarks())
+        while True:
+            at = min((us for us in self._moments(node, name, ts_us) if us <= ts_us), default=None)
+            if at is None:
+                return out
+            out += self._judge(book, name, max(at, node.judged_us))
+
+    def _moments(self, node: NodeMarks, name: Named, ts_us: int) -> Iterator[int]:
+        if node.due_us is not None:
+            yield node.due_us
+        word = word_of(self.world.states.words(*name), ts_us)
+        if word.closed is not None and word.closed != node.closed:
+            yield word.ts_us
+        elif node.move.state == "draining" and not self.world.jobs_on_node(*name):
+            yield ts_us
+
+    def _judge(self, book: HealthBook, name: Named, ts_us: int) -> Told:
+        """Everything that moves in one moment, and the word that says so where it is news."""
+        node, out = book.nodes[name], Told()
+        forget = self.limits.forget_points
+        node.marks = {
+            key: m
+            for key, m in node.marks.items()
+            if m.cleared_us is None or (m.points > 0 and weight(m, ts_us, self.limits) >= forget) or m.kind == SILENT
+        }
+        node.marks = {k: m for k, m in node.marks.items() if not _old_silence(m, ts_us, self.limits)}
+        node.judged_us = ts_us
+        for _ in range(_MOST_MOVES):
+            facts = self._facts(book, name, ts_us)
+            wish = facts.evidence.out(self.limits)
+            moved = move(node, facts, self.limits)
+            node.closed = facts.word.closed if facts.word.closed is not None else node.closed
+            if moved is None:
+                break
+            node.move = moved
+        held = bool(wish) and not node.cordon and node.move.state not in OUT
+        if held and node.held_us is None:
+            out += health_guard.hold(book, name.cluster, node, ts_us, self.limits)
+        elif not held and node.held_us is not None:
+            out += health_guard.release(book, name.cluster, node, ts_us, self.limits)
+        node.due_us = self._due_us(node, name, ts_us)
+        book.changed.add(name)
+        now = self._word(node, name, ts_us)
+        if node.told is None or not _same(node.told, now):
+            node.told = now
+            out.append(now)
+        return out
+
+    def _facts(self, book: HealthBook, name: Named, ts_us: int) -> Facts:
+        evidence = weigh(node := book.nodes[name], ts_us, self.limits)
+        asks = bool(evidence.out(self.limits)) and not node.cordon
+        return Facts(
+            ts_us=ts_us,
+            evidence=evidence,
+            word=word_of(self.world.states.words(*name), ts_us),
+            busy=bool(self.world.jobs_on_node(*name)),
+            gpus=tuple(sorted(self.world.gpus_on_node(*name))),
+            may_cordon=asks and health_guard.may_cordon(book, name.cluster, ts_us, self.limits),
+        )
+
+    def _due_us(self, node: NodeMarks, name: Named, ts_us: int) -> int | None:
+        times = [us for mark in node.marks.values() for us in moments(mark, ts_us, self.limits)]
+        state, until = deadline_us(node, self.limits), word_of(self.world.states.words(*name), ts_us).until_us
+        times += [us for us in (state, until) if us is not None]
+        if node.held_us is not None:
+            times.append(ts_us + _HELD_AGAIN_US)
+        return min((us for us in times if us > ts_us), default=None)
+
+    def _word(self, node: NodeMarks, name: Named, ts_us: int) -> NodeHealth:
+        silent = is_silent(node, ts_us, self.limits)
+        state, last = node.move.state, node.move
+        weighed = [(weight(m, ts_us, self.limits), key, m) for key, m in node.marks.items()]
+        reasons = [
+            HealthReason(cause=m.cause, points=round(points, 1), part=m.part, since_us=m.since_us, finding=key)
+            for points, key, m in sorted(weighed, key=lambda row: (-row[0], row[1]))
+            if points > 0
         ]
-        now = NodeHealth(
+        since = min((m.since_us for m in node.marks.values() if m.kind == SILENT and m.cleared_us is None), default=0)
+        return NodeHealth(
             cluster=name.cluster,
             ts_us=ts_us,
             node=name.name,
-            score=score,
-            schedulable=state in ("healthy", "suspect"),
-            state=state,
+            score=score(node.marks.values(), ts_us, self.limits),
+            schedulable=state not in OUT and not silent,
+            state="unknown" if silent else state,
             reasons=reasons,
             version=VERSION,
+            cordon=node.cordon,
+            since_us=since + self.limits.unknown_after_us if silent else last.since_us,
+            before=state if silent else last.before,
+            why="silent" if silent else last.why,
+            actor="lockstep" if silent else last.actor,
+            evidence=list(last.evidence),
         )
-        if node.told is not None and _same(node.told, now):
-            return []
-        if node.told is None or node.told.state != state:
-            node.changed_us = ts_us
-        node.told = now
-        book.changed.add(name)
-        return [now]
-
-    def _state(self, book: HealthBook, name: Named, score: float, ts_us: int) -> HealthState:
-        node, lim = book.nodes[name], self.limits
-        marks = node.marks.values()
-        silent = [m.since_us for m in marks if m.kind == "silent node" and m.cleared_us is None]
-        if silent and ts_us - min(silent) >= UNKNOWN_AFTER_US:
-            return "unknown"
-        hard = any(m.hard for m in marks)
-        recent: dict[str, set[str]] = {}
-        for m in marks:
-            if m.points > 0 and (m.cleared_us is None or ts_us - m.cleared_us < lim.two_kinds_us):
-                recent.setdefault(m.part, set()).add(m.kind)
-        wish: HealthState = "healthy"
-        if hard or score < lim.cordon_below or any(len(kinds) >= 2 for kinds in recent.values()):
-            wish = "cordoned"
-        elif score < lim.suspect_below:
-            wish = "suspect"
-        before = node.told.state if node.told is not None else "healthy"
-        if _BANDS[wish] > _BANDS[before] and before != "unknown":
-            # Better than before: only by a margin, and not at once.
-            line = lim.cordon_below if before == "cordoned" else lim.suspect_below
-            if score < line + lim.margin or ts_us - node.changed_us < lim.dwell_us:
-                wish = before
-        if wish == "cordoned" and before != "cordoned" and not hard and not self._may_cordon(book, name):
-            return "suspect"
-        return wish
-
-    def _may_cordon(self, book: HealthBook, name: Named) -> bool:
-        """A fault that looks the same everywhere must not empty the fleet: at most a share goes at once."""
-        of_cluster = [n for k, n in book.nodes.items() if k.cluster == name.cluster]
-        out = sum(1 for n in of_cluster if n.told is not None and n.told.state == "cordoned")
-        return out + 1 <= max(1.0, self.limits.guard_share * len(of_cluster))
 
 
-UNKNOWN_AFTER_US = 10 * 60 * 1_000_000
-_BANDS: dict[str, int] = {"unknown": 0, "cordoned": 1, "suspect": 2, "healthy": 3}
+def _old_silence(mark: Mark, ts_us: int, limits: HealthLimits) -> bool:
+    """Silence that ended matters for as long as a node has to be clean."""
+    return mark.kind == SILENT and mark.cleared_us is not None and ts_us - mark.cleared_us > limits.probation_us
 
 
 def _same(a: NodeHealth, b: NodeHealth) -> bool:
     """Equal for a scheduler and a person; fading points of one reason alone are no news until the score moves."""
-    return (a.score, a.state, a.schedulable, [r.finding for r in a.reasons]) == (
-        b.score,
-        b.state,
-        b.schedulable,
+    return (a.score, a.state, a.schedulable, a.cordon, a.since_us, a.why, [r.finding for r in a.reasons]) == (
+        *(b.score, b.state, b.schedulable, b.cordon, b.since_us, b.why),
         [r.finding for r in b.reasons],
     )

@@ -18,7 +18,7 @@ from collectors.contract.errors import UserError
 from streams.correlator_limits import CorrelatorLimits
 from streams.detectors.all import SPECS, Choice
 from streams.fabric_joins_state import JoinLimits
-from streams.health import HealthLimits
+from streams.health_limits import HealthLimits
 from streams.node_states import FleetLimits
 
 SWITCHES = ("shadow", "on")

@@ -76,6 +76,10 @@ class NodeStates:
                 return f"{source} says of {node}: {why}"
         return None
 
+    def words(self, cluster: str, node: str) -> list[NodeState]:
+        """The last word of each source on a node."""
+        return list(self._told.get(Named(cluster, node), {}).values())
+
     def turned_us(self, now_us: int) -> int:
         """The last moment up to now at which anything changed or planned work ended."""
         told = (self.changed_us, *self._ends_us.values())

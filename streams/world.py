@@ -115,6 +115,10 @@ class World:
         """UUIDs seen on a node."""
         return set(self._known.get(Named(cluster, node), {}))
 
+    def models_on_node(self, cluster: str, node: str) -> set[str]:
+        """Models of the GPUs of a node, as its collector names them."""
+        return {gpu.model for gpu in self._gpus_seen.get(Named(cluster, node), ()) if gpu.model is not None}
+
     def link(self, cluster: str, device: str, port: str) -> Link | None:
         """What a port is plugged into, by all that files and LLDP say of it."""
         cable = self.cables.at(cluster, f"{device}/{port}")

@@ -18,6 +18,8 @@ class NodeState(Message, frozen=True, kw_only=True):
     states: list[str] = field(default_factory=list)
     """As the source calls them: `IDLE`, `DRAIN`, `Ready`, `SchedulingDisabled`."""
     reason: str | None = None
+    by: str | None = None
+    """The person who closed or opened it, where the source names one; a machine's doing names nobody."""
     until_us: int | None = None
     """The planned end, where one is given."""
     rack: str | None = None

@@ -1,0 +1,76 @@
+"""No fault that looks the same everywhere may empty the fleet: how many nodes may be advised out."""
+
+from typing import Literal
+
+from streams.contract import Evidence, Finding, Subject
+from streams.health_book import HealthBook, NodeMarks
+from streams.health_limits import HOUR_US, HealthLimits
+
+CAUSE = "fleet_guard"
+
+
+def may_cordon(book: HealthBook, cluster: str, ts_us: int, limits: HealthLimits) -> bool:
+    """Is one more within the share of the pool, and within the pace?"""
+    pool = book.of_cluster(cluster)
+    out = [node.cordoned_us for node in pool if node.cordon and node.cordoned_us is not None]
+    most = max(limits.guard_few, int(limits.guard_share * len(pool)))
+    return len(out) < most and sum(ts_us - us < HOUR_US for us in out) < limits.guard_per_hour
+
+
+def hold(book: HealthBook, cluster: str, node: NodeMarks, ts_us: int, limits: HealthLimits) -> list[Finding]:
+    """One more that should be out and is not; told at the first, and as their number doubles."""
+    held = [n.held_us for n in book.of_cluster(cluster) if n.held_us is not None]
+    node.held_us = held[0] if held else ts_us
+    count = len(held) + 1
+    if count & (count - 1):
+        return []
+    return [_finding(book, cluster, node.held_us, ts_us, count, "updated" if held else "opened", limits)]
+
+
+def release(book: HealthBook, cluster: str, node: NodeMarks, ts_us: int, limits: HealthLimits) -> list[Finding]:
+    """It is out by now, or well again; the last one ends the episode."""
+    since, node.held_us = node.held_us, None
+    if since is None or any(n.held_us is not None for n in book.of_cluster(cluster)):
+        return []
+    return [_finding(book, cluster, since, ts_us, 0, "cleared", limits)]
+
+
+def _finding(
+    book: HealthBook,
+    cluster: str,
+    since_us: int,
+    ts_us: int,
+    held: int,
+    state: Literal["opened", "updated", "cleared"],
+    limits: HealthLimits,
+) -> Finding:
+    pool = book.of_cluster(cluster)
+    out = sum(node.cordon for node in pool)
+    bad: dict[str, int] = {}
+    for node in pool:
+        if node.held_us is not None or node.cordon:
+            for word in {m.cause for m in node.marks.values() if m.cleared_us is None}:
+                bad[word] = bad.get(word, 0) + 1
+    common = sorted(bad.items(), key=lambda kv: (-kv[1], kv[0]))[:3]
+    most = max(limits.guard_few, int(limits.guard_share * len(pool)))
+    said = (
+        f"{held} more of {len(pool)} nodes should be out of service, beside {out} that are advised out"
+        if held
+        else f"no more nodes wait for the guard; {out} of {len(pool)} are advised out"
+    )
+    return Finding(
+        cluster=cluster,
+        ts_us=ts_us,
+        detector="health",
+        state=state,
+        subject=Subject(kind="pool", id=cluster),
+        episode_us=since_us,
+        severity="critical",
+        cause=CAUSE,
+        value=held,
+        limit=most,
+        unit="nodes",
+        summary=said,
+        evidence=[Evidence(what=f"nodes with {word}", value=count, unit="nodes") for word, count in common],
+        action="look for what these nodes share (driver or image or power or a limit set wrong) before draining any",
+    )
