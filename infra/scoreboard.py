@@ -18,6 +18,8 @@ WAY_S = 2.0
 """From a scrape to the page: not counted as scrapes."""
 SURE = 3.0
 """Errors an interval, on average, from which on nearly every scrape (95 %) shows one."""
+POOL_FAULTS = 2
+"""Faults so far from which on a page about their whole pool is right."""
 EARLY_S = 2.0
 """Clocks and sampling may put an edge this much before the fault."""
 
@@ -120,7 +122,8 @@ def judge(
     """Match incidents to faults by part, time and cause.
 
     An incident on a fault's own part is its page; one on what the fault holds up (its job, its node) is a
-    further page for the same fault, counted but not false. What belongs to no paging fault is false.
+    further page for the same fault, counted but not false; one on a pool of nodes with several faults belongs to none
+    of them. What belongs to no paging fault is false.
     `heard_us`: when each incident came out (None: at its own time). `steps`: job -> ends of the steps that can be
     judged, in order, in microseconds.
     """
@@ -131,6 +134,8 @@ def judge(
     for case in told:
         at_s = (case.first.ts_us - start_us) / 1e6
         owner = _owner(case, at_s, verdicts, reaches)
+        if owner is None and _is_of_all(case, at_s, verdicts):
+            continue
         if owner is None:
             quiet = _must_not(case, at_s, verdicts, reaches)
             if quiet is not None:
@@ -180,6 +185,13 @@ def _owner(case: Told, at_s: float, verdicts: list[Verdict], reaches: list[Reach
         if best is None or rank > best[0]:
             best = rank, verdict, own
     return best[1:] if best is not None else None
+
+
+def _is_of_all(case: Told, at_s: float, verdicts: list[Verdict]) -> bool:
+    """Whether an incident is about a pool of nodes in which several faults are at work: it belongs to none alone."""
+    if case.last.subject.kind != "pool":
+        return False
+    return sum(v.fault.page and v.fault.from_s - EARLY_S <= at_s for v in verdicts) >= POOL_FAULTS
 
 
 def _must_not(case: Told, at_s: float, verdicts: list[Verdict], reaches: list[Reach]) -> Verdict | None:

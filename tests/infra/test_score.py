@@ -129,6 +129,13 @@ def test_blaming_a_healthy_peer_is_false() -> None:
     assert not seen.ok
 
 
+@pytest.mark.parametrize(("at_s", "false"), [(40, 0), (22, 1)])
+def test_a_page_about_the_whole_pool_is_right_once_it_has_several_faults(at_s: float, false: int) -> None:
+    pool = incident("c", at_s, Subject(kind="pool", id="default"), "fleet_guard", detector="health")
+    seen = board(THROTTLE, DROP, pool)
+    assert (len(seen.false_pages), [len(v.pages) for v in seen.verdicts]) == (false, [1, 1, 0])
+
+
 def test_a_page_before_its_fault_or_long_after_it_is_false() -> None:
     early = incident("c", 5, gpu("node-01/1"), "thermal_throttle")
     late = incident("d", 121, gpu("node-01/1"), "thermal_throttle")
