@@ -1,117 +1,94 @@
-"""Delivery to Alertmanager's v2 API: every instance, again while open, with patience for one that is away."""
+"""Delivery to Alertmanager's v2 API: each instance by itself, again while open, with patience for one that is away."""
 
-import asyncio
 import logging
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import aiohttp
-
 from collectors.contract.settings import SettingError
-from streams.alerts import Alert, AlertBook, payload
+from streams.alert_labels import Links
+from streams.alert_payload import payload
+from streams.alerts import Alert, AlertBook, AlertRow
+from streams.posting import Patience, Poster, shown
 
 log = logging.getLogger("lockstep.stream")
 
 BATCH = 64
-MOST_WAIT_S = 60.0
 
 
-@dataclass(slots=True)
-class Instance:
-    """One Alertmanager: what it was told last and when it may be tried again. Times are Unix microseconds."""
-
-    url: str
-    told_us: dict[str, int] = field(default_factory=dict)
-    told_end: set[str] = field(default_factory=set)
-    retry_at_us: int = 0
-    wait_s: float = 1.0
-    failing: bool = False
-
-
-def instances(setting: str) -> list[Instance]:
-    """Raises `SettingError` on what is no address."""
+def addresses(setting: str) -> list[str]:
+    """Base URLs of a comma list. Raises `SettingError` on what is no address."""
     urls = [u.strip().rstrip("/") for u in setting.split(",") if u.strip()]
     for url in urls:
         if not url.startswith(("http://", "https://")):
             raise SettingError(f"LOCKSTEP_ALERTMANAGER={setting!r}: {url!r}: write http://host:port")
-    return [Instance(url) for url in urls]
+    return urls
 
 
 @dataclass(slots=True)
-class AlertmanagerSender:
-    """Sends what is due to each instance; one that is away delays no other."""
+class Alertmanager:
+    """One instance: what it was told last and when it may be tried again. Times are Unix microseconds.
+
+    What it was told is not kept: the same labels again are the same alert.
+    """
 
     book: AlertBook
-    targets: list[Instance]
-    runbooks: str
-    session: aiohttp.ClientSession
+    poster: Poster
+    links: Links
+    now_us: Callable[[], int]
+    told_us: dict[str, int] = field(default_factory=dict)
+    told_end: set[str] = field(default_factory=set)
+    patience: Patience = field(default_factory=Patience)
 
-    async def send_due(self) -> None:
+    @property
+    def name(self) -> str:
+        """Its address, without a name or path in it."""
+        return f"alertmanager {shown(self.poster.url)}"
+
+    async def send_due(self, now_us: int) -> None:
         """Send new and ended alerts at once, open ones every minute, ended ones for five minutes."""
-        await asyncio.gather(*(self._send(t) for t in self.targets))
-        delivered = all(
-            fingerprint(a) in t.told_end for t in self.targets for a in self.book.alerts() if a.ended_us is not None
-        )
-        self.book.forget(_now_us(), delivered)
-        known = {fingerprint(a) for a in self.book.alerts()}
-        for t in self.targets:
-            t.told_us = {k: v for k, v in t.told_us.items() if k in known}
-            t.told_end &= known
-
-    async def _send(self, target: Instance) -> None:
-        now = _now_us()
-        if now < target.retry_at_us:
+        if not self.patience.is_due(now_us):
             return
-        due = [a for a in self.book.alerts() if self._is_due(target, a, now)]
+        due = [(row, a) for row in self.book.rows.values() for a in row.alerts if self._is_due(a, now_us)]
         for start in range(0, len(due), BATCH):
             batch = due[start : start + BATCH]
-            if not await self._post(target, batch, now):
+            if not await self._post(batch, now_us):
                 return
-            for alert in batch:
-                target.told_us[fingerprint(alert)] = now
-                if alert.ended_us is not None:
-                    target.told_end.add(fingerprint(alert))
+        known = {fingerprint(a) for a in self.book.alerts()}
+        self.told_us = {k: v for k, v in self.told_us.items() if k in known}
+        self.told_end &= known
 
-    def _is_due(self, target: Instance, alert: Alert, now_us: int) -> bool:
-        name = fingerprint(alert)
-        told = target.told_us.get(name)
-        if alert.ended_us is None:
-            return told is None or now_us - told >= self.book.limits.resend_us
-        if name not in target.told_end:
+    def is_done(self, row: AlertRow) -> bool:
+        """It was told every end."""
+        return all(fingerprint(a) in self.told_end for a in row.alerts)
+
+    def _is_due(self, alert: Alert, now_us: int) -> bool:
+        name, limits = fingerprint(alert), self.book.limits
+        told = self.told_us.get(name)
+        if (alert.ended_us is not None) != (name in self.told_end):
             return True
-        fresh = now_us - alert.ended_us <= self.book.limits.resolved_for_us
-        return fresh and told is not None and now_us - told >= self.book.limits.resend_us
+        if alert.ended_us is not None and now_us - alert.ended_us > limits.resolved_for_us:
+            return False
+        return told is None or now_us - told >= limits.resend_us
 
-    async def _post(self, target: Instance, batch: list[Alert], now_us: int) -> bool:
-        body = [payload(a, self.book.limits, now_us, self.runbooks) for a in batch]
-        try:
-            async with self.session.post(f"{target.url}/api/v2/alerts", json=body) as reply:
-                text = await reply.text()
-                if reply.status == 400:
-                    # The good alerts of the batch are stored all the same; sending it again would change nothing.
-                    log.error("%s refused some alerts of a batch of %d: %s", target.url, len(batch), text[:500])
-                elif reply.status >= 300:
-                    return self._later(target, f"status {reply.status}: {text[:200]}")
-        except (aiohttp.ClientError, TimeoutError, OSError) as why:
-            return self._later(target, str(why) or type(why).__name__)
-        if target.failing:
-            log.warning("%s takes alerts again", target.url)
-        target.failing, target.wait_s, target.retry_at_us = False, 1.0, 0
+    async def _post(self, batch: list[tuple[AlertRow, Alert]], now_us: int) -> bool:
+        sent = [(fingerprint(a), a.ended_us is not None) for _, a in batch]
+        body = [payload(a, self.book.limits, now_us, self.links, row.symptoms) for row, a in batch]
+        answer = await self.poster.post(body)
+        if answer.refused:
+            # The good alerts of the batch are stored all the same; sending it again would change nothing.
+            log.error("%s refused some alerts of a batch of %d: %s", self.name, len(batch), answer.words)
+        elif not answer.taken:
+            if self.patience.failed(self.now_us(), answer.after_s):
+                log.warning("%s takes no alerts, they are kept and sent again: %s", self.name, answer.words)
+            return False
+        for name, is_end in sent:
+            self.told_us[name] = now_us
+            (self.told_end.add if is_end else self.told_end.discard)(name)
+        if self.patience.answered():
+            log.warning("%s takes alerts again", self.name)
         return True
-
-    def _later(self, target: Instance, why: str) -> bool:
-        if not target.failing:
-            log.warning("%s takes no alerts, they are kept and sent again: %s", target.url, why)
-        target.failing = True
-        target.retry_at_us = _now_us() + int(target.wait_s * 1e6)
-        target.wait_s = min(target.wait_s * 2, MOST_WAIT_S)
-        return False
 
 
 def fingerprint(alert: Alert) -> str:
     """The identity of an alert: its labels."""
     return "\x00".join(f"{k}\x01{v}" for k, v in sorted(alert.labels.items()))
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000

@@ -1,15 +1,24 @@
-"""Alerts without an Alertmanager: a line for people on the terminal, and a JSON-lines file."""
+"""Alerts where no chat, ticket system or Alertmanager hears them: a line on the terminal, and a JSON-lines file."""
 
 import json
 import sys
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from collectors.contract.settings import SettingError
-from streams.alerts import Alert, AlertBook, AlertLimits, pages, payload
+from streams.alert_labels import Links
+from streams.alert_payload import payload, starts_at
+from streams.alerts import Alert, AlertBook, AlertRow, is_quiet, pages
+from streams.standing import standing_words
 
 TAIL_BYTES = 4 << 20
+MOST_REMEMBERED = 100_000
+"""Lines known to be written; an alert is due for a day at most."""
+
+Line = tuple[str, str, str, str]
+"""Incident, severity, start and state: what a line is about."""
 
 
 @dataclass(slots=True)
@@ -18,9 +27,14 @@ class AlertsFile:
 
     book: AlertBook
     path: Path
-    runbooks: str = ""
+    links: Links = field(default_factory=Links)
     terminal: TextIO = field(default_factory=lambda: sys.stdout)
-    _written: set[tuple[str, str, str]] = field(default_factory=set)
+    _written: "OrderedDict[Line, None]" = field(default_factory=OrderedDict)
+
+    @property
+    def name(self) -> str:
+        """With its path."""
+        return f"terminal and file {self.path}"
 
     def open(self) -> None:
         """Read what was written before. Raises `SettingError` when the file cannot be used."""
@@ -37,29 +51,54 @@ class AlertsFile:
         for line in lines:
             try:
                 row = json.loads(line)
-                self._written.add((row["labels"]["incident"], row["labels"]["severity"], row["state"]))
+                labels = row["labels"]
+                self._remember((labels["incident"], labels["severity"], row["startsAt"], row["state"]))
             except (ValueError, KeyError, TypeError):
                 continue  # a line cut by a crash, or by the tail
 
-    def write_due(self, now_us: int) -> None:
+    async def send_due(self, now_us: int) -> None:
         """Append what was not written yet and show it."""
-        for alert in self.book.alerts():
-            self._write(alert, "firing", now_us)
-            if alert.ended_us is not None:
-                self._write(alert, "resolved", now_us)
-        self.book.forget(now_us, delivered=True)
+        for row in list(self.book.rows.values()):
+            for alert in row.alerts:
+                self._write(row, alert, "firing", now_us)
+                if alert.ended_us is not None:
+                    self._write(row, alert, "resolved", now_us)
 
-    def _write(self, alert: Alert, state: str, now_us: int) -> None:
-        name = (alert.labels["incident"], alert.labels["severity"], state)
+    def is_done(self, row: AlertRow) -> bool:
+        """Every end is written."""
+        return all(a.ended_us is not None and _line(a, "resolved") in self._written for a in row.alerts)
+
+    def _write(self, row: AlertRow, alert: Alert, state: str, now_us: int) -> None:
+        name = _line(alert, state)
         if name in self._written:
             return
-        self._written.add(name)
-        row = {"state": state, "page": pages(alert), **payload(alert, AlertLimits(), now_us, self.runbooks)}
+        line = {
+            "state": state,
+            "page": pages(alert),
+            **payload(alert, self.book.limits, now_us, self.links, row.symptoms),
+        }
         with self.path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        word = ("PAGE" if pages(alert) else "ticket") if state == "firing" else "resolved"
+            file.write(json.dumps(line) + "\n")
+        self._remember(name)
+        word = ("PAGE" if pages(alert) else "ticket") if state == "firing" else _end_word(alert)
         self.terminal.write(
             f"{word}: {alert.labels['alertname']} {alert.incident.summary}; do: {alert.incident.action}; "
-            f"{row['annotations']['runbook_url']} [{alert.incident.id}]\n"
+            f"{line['annotations']['runbook_url']} [{alert.incident.id}]\n"
         )
         self.terminal.flush()
+
+    def _remember(self, name: Line) -> None:
+        self._written[name] = None
+        if len(self._written) > MOST_REMEMBERED:
+            self._written.popitem(last=False)
+
+
+def _line(alert: Alert, state: str) -> Line:
+    return alert.labels["incident"], alert.labels["severity"], starts_at(alert), state
+
+
+def _end_word(alert: Alert) -> str:
+    """Only what is over is told as resolved."""
+    if alert.incident.state == "cleared":
+        return "resolved"
+    return f"quiet ({standing_words(alert.incident)})" if is_quiet(alert.incident) else "no ticket any more but a page"

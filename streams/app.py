@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import aiohttp
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from collectors.contract.errors import UserError
 from streams.agents import add_detector_agents, add_incident_agents
-from streams.alertmanager import AlertmanagerSender, instances
 from streams.alerts import AlertBook
-from streams.alerts_file import AlertsFile
 from streams.bank import Bank
 from streams.client import Clients
 from streams.contract import FINDINGS, INCIDENTS
@@ -29,6 +26,7 @@ from streams.limits import load
 from streams.metrics import Metrics
 from streams.outbox import Outbox
 from streams.pager import Pager
+from streams.receivers import http_session, receivers
 from streams.settings import StreamSettings
 from streams.tables import KeptTable
 from streams.ticks import WorkerClock
@@ -194,12 +192,7 @@ async def wire(
     desk = Desk(world, KeptTable(app, "incidents", 1), outbox, choices)
     book = AlertBook()
     pager = Pager(KeptTable(app, "alerts", 1), book)
-    if settings.alertmanager:
-        targets = instances(settings.alertmanager)
-        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)))
-        pager.sender = AlertmanagerSender(book, targets, settings.runbooks, session)
-    else:
-        pager.file = AlertsFile(book, Path(settings.alerts_file or state / "alerts.jsonl"), settings.runbooks)
+    pager.receivers = receivers(settings, book, state, await stack.enter_async_context(http_session()))
     reader = WorldReader(clients, world, judge.told, outbox.reject)
     parts = Parts(app, clients, judge, desk, pager, reader, outbox, metrics, settings, worker)
     add_detector_agents(app, judge, outbox)

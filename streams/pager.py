@@ -1,34 +1,35 @@
-"""Incidents to whoever is on call: the alert book, what is kept of it, and the sender."""
+"""Incidents to whoever is on call: the alert book, what is kept of it, and everybody who is told."""
 
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
-from streams.alertmanager import AlertmanagerSender
-from streams.alerts import AlertBook
+from streams.alerts import AlertBook, AlertRow
 from streams.alerts_file import AlertsFile
 from streams.contract import Incident
+from streams.receiver import Receiver
 from streams.tables import KeptTable
 
 log = logging.getLogger("lockstep.stream")
 
 PARTITION = 0
+ROUND_S = 1.0
 
 
 @dataclass(slots=True)
 class Pager:
-    """Active on the worker that owns the incidents. Without a `sender` alerts go to terminal and file."""
+    """Active on the worker that owns the incidents."""
 
     table: KeptTable
     book: AlertBook
-    sender: AlertmanagerSender | None = None
-    file: AlertsFile | None = None
+    receivers: Sequence[Receiver] = ()
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _news: dict[str, asyncio.Event] = field(default_factory=dict)
 
     def open(self) -> None:
         """Take over from what was kept."""
@@ -36,37 +37,48 @@ class Pager:
             self.book.restore(self.table.rows(PARTITION))
         except msgspec.MsgspecError as why:
             log.warning("open alerts cannot be read, starting afresh: %s", why)
-        if self.file is not None:
-            self.file.open()
+        for receiver in self.receivers:
+            if isinstance(receiver, AlertsFile):
+                receiver.open()
         self.ready.set()
-        self._news.set()
+        self._wake()
 
     def close(self) -> None:
         """The incidents went to another worker, which goes on sending."""
         self.ready.clear()
-        self.book.rows.clear()
-        self.book.changed.clear()
+        self.book.close()
 
     async def take(self, incident: Incident) -> None:
         """Remember one incident edge; it is sent right after, by `run`."""
         self.book.learn(incident)
         await self._keep()
-        self._news.set()
+        self._wake()
 
     async def run(self) -> None:
-        """Send what is due, on news and every second, until cancelled."""
+        """Tell everybody what is due, on news and every second, until cancelled. Nobody waits for another."""
+        async with asyncio.TaskGroup() as tasks:
+            for receiver in self.receivers:
+                self._news[receiver.name] = asyncio.Event()
+                tasks.create_task(self._serve(receiver, self._news[receiver.name]))
+
+    async def _serve(self, receiver: Receiver, news: asyncio.Event) -> None:
         while True:
             await self.ready.wait()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), 1.0)
-            self._news.clear()
-            if not self.ready.is_set():
-                continue
-            if self.sender is not None:
-                await self.sender.send_due()
-            elif self.file is not None:
-                self.file.write_due(time.time_ns() // 1000)
-            await self._keep()
+                await asyncio.wait_for(news.wait(), ROUND_S)
+            news.clear()
+            if self.ready.is_set():
+                await receiver.send_due(time.time_ns() // 1000)
+            if self.ready.is_set():
+                self.book.forget(time.time_ns() // 1000, self._is_done)
+                await self._keep()
+
+    def _is_done(self, row: AlertRow) -> bool:
+        return all(receiver.is_done(row) for receiver in self.receivers)
+
+    def _wake(self) -> None:
+        for news in self._news.values():
+            news.set()
 
     async def _keep(self) -> None:
         rows = self.book.take_changes()

@@ -58,6 +58,7 @@ async def _run(worker: int) -> int:
             kafka.bootstrap,
             port,
         )
+        log.info("worker %d tells %s", worker, ", ".join(r.name for r in parts.pager.receivers))
         return await _serve(parts, stopping)
 
 
