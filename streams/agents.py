@@ -6,6 +6,7 @@ from typing import Any
 import faust
 import msgspec
 
+from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import FINDINGS, INCIDENTS
 from streams.desk import Desk
@@ -49,14 +50,19 @@ def _judging(topic: Topic[Any], judge: Judge, outbox: Outbox) -> Any:
                 judge.skip(topic, partition, record.offset)
                 await outbox.reject(name, partition, record.offset, raw, str(why))
                 continue
-            found = judge.take(topic, partition, record.offset, message)
+            await judged(judge, topic, partition, record.offset, message)
             counted(message)
-            if judge.mender.waiting:
-                await judge.report(name, partition, record.offset)
-            if found:
-                await judge.publish(partition, found)
 
     return judging
+
+
+async def judged(judge: Judge, topic: Topic[Any], partition: int, offset: int, message: Message) -> None:
+    """Take one message of a warm partition, and tell what it brings."""
+    found = judge.take(topic, partition, offset, message)
+    if judge.mender.waiting:
+        await judge.report(topic.name, partition, offset)
+    if found:
+        await judge.publish(partition, found, judge.listeners(topic, message))
 
 
 def add_incident_agents(app: faust.App, desk: Desk, pager: Pager, outbox: Outbox) -> None:

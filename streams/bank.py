@@ -71,13 +71,15 @@ class Bank:
                 out += found
         return out
 
-    def tick(self, ts_us: int, slots: Iterable[Slot] | None = None) -> list[Finding]:
-        """Tell the time to all states, or to some."""
+    def tick(self, ts_us: int, slots: Iterable[Slot] | None = None, spoke: list[Slot] | None = None) -> list[Finding]:
+        """Tell the time to all states, or to some. `spoke` gets those that found something."""
         out: list[Finding] = []
         for slot in list(self.slots.values() if slots is None else slots):
             found = self._step(slot, Tick(max(ts_us, slot.latest_us)))
             if found:
                 out += found
+                if spoke is not None:
+                    spoke.append(slot)
         return out
 
     def put(self, detector: Detector[Any], key: str, state: Any) -> Slot:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,21 +102,27 @@ class Judge:
             raw = b"" if isinstance(message, Tick) else msgspec.json.encode(message)
             await self.outbox.reject(topic, partition, offset, raw, mishap.why, by=mishap.detector)
 
-    async def publish(self, partition: int, findings: list[Finding]) -> None:
-        """Findings first, acknowledged; then what the detectors must remember of them."""
+    def listeners(self, topic: Topic[Any], message: Message) -> list[Slot]:
+        """The states that a message was judged by."""
+        key = topic.key(message)
+        names = [(detector.name, key) for detector in self.bank.readers(topic)]
+        return [self.bank.slots[name] for name in names if name in self.bank.slots]
+
+    async def publish(self, partition: int, findings: list[Finding], spoke: Iterable[Slot]) -> None:
+        """Findings first, acknowledged; then what the detectors that spoke must remember of them."""
         await self.outbox.send([(FINDINGS, f) for f in findings])
         now = time.time()
         for finding in findings:
             self.metrics.delay.observe(max(0.0, now - finding.ts_us / 1e6))
         if partition in self.groups:
-            await self.keep(partition)
+            await self.keep(partition, spoke)
 
-    async def keep(self, partition: int) -> None:
-        """Write what changed of the states of a partition."""
+    async def keep(self, partition: int, slots: Iterable[Slot] | None = None) -> None:
+        """Write what changed of the states of a partition, or of some of them."""
         group = self.groups[partition]
         rows: dict[str, bytes | None] = {}
-        for (detector, key), slot in group.slots.items():
-            name = f"{detector}|{key}"
+        for slot in list(group.slots.values() if slots is None else slots):
+            name = f"{slot.detector.name}|{slot.key}"
             kept = self._to_keep(slot)
             if group.kept.get(name) != kept:
                 rows[name] = kept
@@ -135,11 +141,12 @@ class Judge:
     async def tick(self, partition: int, ts_us: int) -> None:
         """Tell the time to the states of a warm partition."""
         group = self.groups[partition]
-        findings = self.bank.tick(ts_us, group.slots.values())
+        spoke: list[Slot] = []
+        findings = self.bank.tick(ts_us, group.slots.values(), spoke)
         if self.mender.waiting:
             await self.report("ticks", partition)
         if findings:
-            await self.publish(partition, findings)
+            await self.publish(partition, findings, spoke)
 
     async def told(self, topic: Topic[Any], message: Message) -> None:
         """A placement or cable, read by every worker."""

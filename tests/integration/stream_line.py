@@ -125,9 +125,11 @@ def line(**extra: str) -> Iterator[Line]:
         yield Line(broker, Path(state), extra)
 
 
-def wait_until(true: Callable[[], bool], else_say: Callable[[], object] = lambda: "") -> None:
-    """Poll until something holds; fails after a minute with what was seen."""
-    end = time.monotonic() + PATIENCE_S
+def wait_until(
+    true: Callable[[], bool], else_say: Callable[[], object] = lambda: "", patience_s: float = PATIENCE_S
+) -> None:
+    """Poll until something holds; fails after a minute, or so long as is said, with what was seen."""
+    end = time.monotonic() + patience_s
     while not true():
         assert time.monotonic() < end, else_say()
         time.sleep(0.1)
