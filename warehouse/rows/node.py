@@ -52,6 +52,7 @@ STATE = {
     "until_at": "until_us",
     "rack": "rack",
     "serial": "serial",
+    "set_by": "by",
 }
 REJECTED = {
     "cluster": "cluster",

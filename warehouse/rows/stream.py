@@ -34,7 +34,10 @@ ORDER = {
     "ordered_by": "by",
     "why": "why",
 }
-HEALTH = ("cluster", "node", "ts", "score", "schedulable", "state", "reasons", "version")
+HEALTH = (
+    *("cluster", "node", "ts", "score", "schedulable", "state", "reasons", "version"),
+    *("cordon", "state_since", "state_before", "why", "actor", "evidence"),
+)
 
 
 def finding_tables(messages: Sequence[Finding]) -> Tables:
@@ -88,7 +91,7 @@ def health_tables(messages: Sequence[NodeHealth]) -> Tables:
                 }
                 for reason in m.reasons
             ],
-            m.version,
+            *(m.version, m.cordon, m.since_us or None, m.before, m.why or None, m.actor, m.evidence),
         )
         for m in messages
     ]

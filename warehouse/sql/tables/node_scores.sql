@@ -8,5 +8,11 @@ create table if not exists node_scores (
     schedulable BOOLEAN,
     state VARCHAR,
     reasons STRUCT(cause VARCHAR, points DOUBLE, part VARCHAR, since TIMESTAMPTZ, finding VARCHAR)[],
-    version INTEGER
+    version INTEGER,
+    cordon BOOLEAN,
+    state_since TIMESTAMPTZ,
+    state_before VARCHAR,
+    why VARCHAR,
+    actor VARCHAR,
+    evidence VARCHAR[]
 )

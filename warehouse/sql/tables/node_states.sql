@@ -11,5 +11,6 @@ create table if not exists node_states (
     reason VARCHAR,
     until_at TIMESTAMPTZ,
     rack VARCHAR,
-    serial VARCHAR
+    serial VARCHAR,
+    set_by VARCHAR
 )

@@ -8,6 +8,12 @@ select
     state,
     list_transform(reasons, lambda reason: reason.cause) as causes,
     reasons,
+    cordon,
+    state_since,
+    state_before,
+    why,
+    actor,
+    evidence,
     ts as since
 from node_scores
 qualify row_number() over (partition by cluster, node order by ts desc) = 1
