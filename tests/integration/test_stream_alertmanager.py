@@ -18,8 +18,11 @@ import pytest
 from msgspec import structs
 
 from infra.kafka.process import free_port
-from streams.alertmanager import AlertmanagerSender, instances
+from streams.alert_labels import Links
+from streams.alertmanager import Alertmanager
 from streams.alerts import AlertBook
+from streams.contract import Subject
+from streams.posting import Poster
 from tests.integration.stream_line import line, story, wait_until
 from tests.streams.test_alerts import told
 
@@ -110,14 +113,19 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def send(book: AlertBook, *urls: str, times: int = 1) -> None:
-    """Let a sender do its rounds."""
+def instance(book: AlertBook, url: str, session: aiohttp.ClientSession) -> Alertmanager:
+    """One that knows nothing of what was sent."""
+    return Alertmanager(book, Poster(session, f"{url}/api/v2/alerts"), Links(runbooks="https://wiki"), now_us)
+
+
+def send(book: AlertBook, url: str, times: int = 1) -> None:
+    """Let a new sender do its rounds."""
 
     async def rounds() -> None:
         async with aiohttp.ClientSession() as session:
-            sender = AlertmanagerSender(book, instances(",".join(urls)), "https://wiki", session)
+            one = instance(book, url, session)
             for _ in range(times):
-                await sender.send_due()
+                await one.send_due(now_us())
 
     asyncio.run(rounds())
 
@@ -166,27 +174,176 @@ def test_sending_again_and_a_new_cause_do_not_notify_again(tmp_path: Path) -> No
 
 
 @needs_alertmanager
-def test_nothing_is_lost_while_an_alertmanager_is_away_and_no_other_waits(tmp_path: Path) -> None:
-    port = free_port()
-    (tmp_path / "b").mkdir()
-    with receiver() as hook, alertmanager(configuration(hook, tmp_path / "b"), free_port()) as there:
+def test_a_page_arrives_once_after_alertmanager_was_away_for_ten_minutes(tmp_path: Path) -> None:
+    """Ten minutes of the sender's own clock, which the waits between its tries go by."""
+    port, clock = free_port(), [now_us() - 600_000_000]
+    with receiver() as hook:
         book = AlertBook()
-        book.learn(told(ts_us=now_us(), opened_us=now_us()))
+        book.learn(told(ts_us=clock[0], opened_us=clock[0]))
 
         async def story_of_an_outage() -> None:
             async with aiohttp.ClientSession() as session:
-                sender = AlertmanagerSender(book, instances(f"http://127.0.0.1:{port},{there}"), "", session)
-                await sender.send_due()
-                away, up = sender.targets
-                assert (len(away.told_us), len(up.told_us)) == (0, 1)
-                with receiver() as late, alertmanager(configuration(late, tmp_path), port):
-                    end = time.monotonic() + 30
-                    while not late.got and time.monotonic() < end:
-                        await sender.send_due()
-                        await asyncio.sleep(0.2)
-                    assert late.notified() == [("/page", "firing", 1, "ThermalThrottle")]
+                url = f"http://127.0.0.1:{port}/api/v2/alerts"
+                one, tries = Alertmanager(book, Poster(session, url), Links(), lambda: clock[0]), 0
+                while clock[0] < now_us():
+                    tries += one.patience.is_due(clock[0])
+                    await one.send_due(clock[0])
+                    clock[0] += 1_000_000
+                    book.forget(clock[0], one.is_done)
+                assert 10 <= tries <= 20
+                assert one.patience.retry_at_us - clock[0] <= 60_000_000
+                with alertmanager(configuration(hook, tmp_path), port):
+                    clock[0] = one.patience.retry_at_us
+                    await one.send_due(clock[0])
+                    await asyncio.to_thread(wait_until, lambda: len(hook.got) >= 1)
+                    for _ in range(3):
+                        clock[0] += 60_000_000
+                        await one.send_due(clock[0])
+                        await asyncio.sleep(1.0)
 
         asyncio.run(story_of_an_outage())
+        assert hook.notified() == [("/page", "firing", 1, "ThermalThrottle")]
+
+
+@needs_alertmanager
+def test_what_is_muted_is_resolved_and_told_again_when_the_mute_ends(tmp_path: Path) -> None:
+    with receiver() as hook, alertmanager(configuration(hook, tmp_path), free_port()) as url:
+        book = AlertBook()
+        page = told(ts_us=now_us(), opened_us=now_us())
+
+        async def story_of_a_mute() -> None:
+            async with aiohttp.ClientSession() as session:
+                one = instance(book, url, session)
+                for number, quiet in enumerate(({}, {"muted_until_us": now_us() + 10**9, "muted_by": "ann"}, {}), 1):
+                    book.learn(structs.replace(page, state="updated", ts_us=now_us(), **quiet))
+                    await one.send_due(now_us())
+                    await asyncio.to_thread(wait_until, lambda n=number: len(hook.got) >= n, lambda: hook.got)
+
+        asyncio.run(story_of_a_mute())
+        assert [status for _, status, _, _ in hook.notified()] == ["firing", "resolved", "firing"]
+
+
+def port_of(device: str, priority: int | None = None) -> Subject:
+    return Subject(kind="port", id=f"{device}/Eth1", device=device, port="Eth1", priority=priority)
+
+
+def node(name: str) -> Subject:
+    return Subject(kind="node", id=name, node=name)
+
+
+def gpu(of: str) -> Subject:
+    return Subject(kind="gpu", id=f"{of}-G1", node=of, gpu_uuid=f"{of}-G1", gpu_index=1)
+
+
+# What is told first, with what it does or does not silence: the cause words, part and rack of each, and which are told.
+INHIBITED: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
+    "a storm silences tickets of loss at its priority, and no page elsewhere or at another priority": (
+        [
+            {"id": "root", "cause_word": "pause_storm", "subject": port_of("leaf-1", 3)},
+            {"id": "same", "cause_word": "lossless_drop", "subject": port_of("leaf-2", 3), "severity": "warning"},
+            {"id": "other", "cause_word": "lossless_drop", "subject": port_of("leaf-2", 4), "severity": "warning"},
+            {"id": "far-page", "cause_word": "lossless_drop", "subject": port_of("leaf-2", 3)},
+            {"id": "near-page", "cause_word": "lossless_drop", "subject": port_of("leaf-1", 3)},
+        ],
+        {"root", "other", "far-page"},
+    ),
+    "a storm without a priority silences nothing": (
+        [
+            {"id": "root", "cause_word": "pause_storm", "subject": port_of("leaf-1")},
+            {"id": "drop", "cause_word": "lossless_drop", "subject": port_of("leaf-2"), "severity": "warning"},
+        ],
+        {"root", "drop"},
+    ),
+    "a silent switch silences its ports and no other's": (
+        [
+            {"id": "root", "cause_word": "device_silent", "subject": Subject(kind="device", id="s1", device="s1")},
+            {"id": "own", "cause_word": "link_down", "subject": port_of("s1")},
+            {"id": "other", "cause_word": "link_down", "subject": port_of("s2")},
+            {"id": "gpu", "cause_word": "xid_79", "subject": gpu("n1")},
+        ],
+        {"root", "other", "gpu"},
+    ),
+    "a silent node silences tickets of its parts and no page": (
+        [
+            {"id": "root", "cause_word": "node_silent", "subject": node("n1")},
+            {"id": "own", "cause_word": "thermal_throttle", "subject": gpu("n1"), "severity": "warning"},
+            {"id": "page", "cause_word": "xid_79", "subject": gpu("n1")},
+            {"id": "other", "cause_word": "thermal_throttle", "subject": gpu("n2"), "severity": "warning"},
+            {"id": "no-node", "cause_word": "link_down", "subject": port_of("s1"), "severity": "warning"},
+        ],
+        {"root", "page", "other", "no-node"},
+    ),
+    "a rack silences tickets of heat, power and silence in it": (
+        [
+            {"id": "root", "cause_word": "power_brake", "subject": Subject(kind="rack", id="r1"), "rack": "r1"},
+            {"id": "own", "cause_word": "hw_slowdown", "subject": gpu("n1"), "rack": "r1", "severity": "warning"},
+            {"id": "other", "cause_word": "hw_slowdown", "subject": gpu("n2"), "rack": "r2", "severity": "warning"},
+            {"id": "nowhere", "cause_word": "hw_slowdown", "subject": gpu("n3"), "severity": "warning"},
+            {"id": "memory", "cause_word": "row_remap_failure", "subject": gpu("n1"), "rack": "r1"},
+        ],
+        {"root", "other", "nowhere", "memory"},
+    ),
+    "maintenance of a node, told by somebody else, silences its links and nothing that is broken": (
+        [
+            {"id": "root", "cause_word": "maintenance", "subject": node("n1"), "severity": "warning"},
+            {"id": "link", "cause_word": "link_down", "subject": structs.replace(port_of("nic"), node="n1")},
+            {"id": "drop", "cause_word": "lossless_drop", "subject": structs.replace(port_of("nic"), node="n1")},
+            {"id": "other", "cause_word": "link_down", "subject": structs.replace(port_of("nic-2"), node="n2")},
+            {"id": "no-node", "cause_word": "link_down", "subject": port_of("s1")},
+        ],
+        {"root", "drop", "other", "no-node"},
+    ),
+    "a bad link silences its own flaps": (
+        [
+            {"id": "root", "cause_word": "bad_link", "subject": port_of("s1")},
+            {"id": "flap", "cause_word": "link_flap", "subject": port_of("s1")},
+            {"id": "other", "cause_word": "link_flap", "subject": port_of("s2")},
+        ],
+        {"root", "other"},
+    ),
+}
+
+
+@needs_alertmanager
+@pytest.mark.parametrize("case", INHIBITED)
+def test_inhibition_silences_what_is_explained_and_nothing_else(tmp_path: Path, case: str) -> None:
+    alerts, expected = INHIBITED[case]
+    with receiver() as hook, alertmanager(configuration(hook, tmp_path), free_port()) as url:
+        book = AlertBook()
+        for fields in alerts:
+            book.learn(told(ts_us=now_us(), opened_us=now_us(), jobs=[], **fields))
+        send(book, url)
+        time.sleep(2.5)  # past group_wait
+        with urllib.request.urlopen(f"{url}/api/v2/alerts?inhibited=false") as reply:
+            left = {a["labels"]["incident"] for a in json.load(reply)}
+        heard = {a["labels"]["incident"] for _, body in hook.got for a in body["alerts"]}
+    assert left == heard == expected
+
+
+@needs_alertmanager
+def test_tickets_go_to_their_owner(tmp_path: Path) -> None:
+    with receiver() as hook, alertmanager(configuration(hook, tmp_path), free_port()) as url:
+        book = AlertBook()
+        for owner in ("fleet", "network", "telemetry", "job"):
+            book.learn(told(id=owner, owner=owner, severity="warning", ts_us=now_us(), opened_us=now_us()))
+        send(book, url)
+        wait_until(lambda: len(hook.got) >= 4, lambda: hook.got)
+        assert sorted(path for path, _ in hook.got) == [
+            "/ticket",
+            "/ticket/job",
+            "/ticket/network",
+            "/ticket/telemetry",
+        ]
+
+
+AMTOOL = shutil.which("amtool")
+
+
+@pytest.mark.skipif(AMTOOL is None, reason="amtool is not installed: apt install prometheus-alertmanager")
+def test_the_shipped_configuration_is_sound() -> None:
+    config = Path(__file__).parents[2] / "infra/alertmanager/alertmanager.yml"
+    said = subprocess.run([AMTOOL or "", "check-config", str(config)], check=False, capture_output=True, text=True)
+    assert (said.returncode, "SUCCESS" in said.stdout) == (0, True), said.stderr
 
 
 @needs_alertmanager
