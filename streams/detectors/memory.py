@@ -1,11 +1,11 @@
 """Memory errors of GPUs: uncorrected errors, failed or waiting repairs, and corrected errors that keep coming."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.gpu import GpuScrape
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
@@ -13,7 +13,6 @@ from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
 from streams.contract import NODE_PASTS, Finding, NodePast
 from streams.detector import Tick
 from streams.detectors.memory_columns import MOST_GPUS, Seen, Step
-from streams.detectors.memory_condition import Condition
 from streams.detectors.memory_conditions import MemoryLimits, conditions
 from streams.detectors.memory_corrected import level
 from streams.detectors.memory_counted import take_past, take_steps
@@ -32,10 +31,11 @@ from streams.detectors.memory_state import (
     Wear,
     digest_of,
 )
+from streams.detectors.memory_telling import NAME, Place, Readings, finding
 from streams.detectors.memory_trend import DAY_US, due_us, is_over, is_trend
 from streams.detectors.memory_uncorrected import told
 from streams.episodes import graver
-from streams.gpus import cell, gpu_subject, is_old
+from streams.gpus import cell, is_old
 
 RESET_ENERGY = 0.5
 """A reset GPU shows far less energy than before; a second reader of the counter may lag by a little."""
@@ -46,7 +46,7 @@ OWNER_SILENT_US = 300_000_000
 class MemoryDetector:
     """One episode a GPU. The gravest thing wrong names the cause, the rest is evidence."""
 
-    name = "memory"
+    name = NAME
     topics: tuple[Topic[Any], ...] = (GPU_SCRAPES, KERNEL_EVENTS, NODE_PASTS)
 
     def __init__(self, limits: MemoryLimits) -> None:
@@ -129,7 +129,7 @@ class MemoryDetector:
         if part.uuid in gpus or (len(gpus) < MOST_GPUS and not gpu.is_empty()):
             gpus[part.uuid] = gpu
             self._rise(state, gpu, part.uuid, event.ts_us, may_fall=False)
-            self._edges(state, gpu, _Place(event.cluster, event.node, part, event.ts_us), out)
+            self._edges(state, gpu, Place(event.cluster, event.node, part, event.ts_us), out)
             state.due_us = 0
 
     def _past(self, state: MemoryState, past: NodePast) -> None:
@@ -164,7 +164,7 @@ class MemoryDetector:
             if uuid in gpus and not replayed:
                 gpu = gpus[uuid]
                 self._refresh(state, gpu, seen, scrape, row)
-                self._edges(state, gpu, _Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), out)
+                self._edges(state, gpu, Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), out)
         if len(out) > before:
             state.kept.edge_us = ts_us
         for uuid, gpu in list(gpus.items()):
@@ -236,9 +236,9 @@ class MemoryDetector:
             due = 0  # A reset may show in any reading of the energy.
         return due
 
-    def _edges(self, state: MemoryState, gpu: GpuMemory, place: "_Place", out: list[Finding]) -> None:
+    def _edges(self, state: MemoryState, gpu: GpuMemory, place: Place, out: list[Finding]) -> None:
         uuid, limits = place.part.uuid, self._limits
-        now = _Readings(state, uuid)
+        now = Readings(state, uuid)
         days, fleet = self._days(state, uuid, place.ts_us), self._fleet(state)
         wrong = conditions(gpu, now, place.ts_us, days, fleet, limits)
         episodes = state.kept.episodes
@@ -249,71 +249,18 @@ class MemoryDetector:
                 out.append(edge)
         if not wrong:
             return
-        finding = self._finding(place, wrong)
-        edge = episodes.report(uuid, finding)
+        made = finding(place, wrong)
+        edge = episodes.report(uuid, made)
         stage = "" if gpu.uncorrected is None else told(gpu, gpu.uncorrected, limits.log)
-        if edge is None and stage not in ("", gpu.told) and last is not None and last.severity == finding.severity:
+        if edge is None and stage not in ("", gpu.told) and last is not None and last.severity == made.severity:
             # A further stage is worth a word of its own, whatever the number of errors.
-            edge = msgspec.structs.replace(finding, state="updated", episode_us=last.episode_us, subject=last.subject)
+            edge = msgspec.structs.replace(made, state="updated", episode_us=last.episode_us, subject=last.subject)
         if edge is not None:
             facts = {fact.what: fact for condition in reversed(wrong) for fact in reversed(condition.evidence())}
             edge = msgspec.structs.replace(edge, evidence=list(reversed(facts.values())))
             episodes.open[uuid] = edge
             gpu.told = stage
             out.append(edge)
-
-    def _finding(self, place: "_Place", wrong: list[Condition]) -> Finding:
-        first = wrong[0]
-        return Finding(
-            cluster=place.cluster,
-            detector=self.name,
-            state="opened",
-            subject=gpu_subject(place.node, place.part),
-            episode_us=place.ts_us,
-            ts_us=place.ts_us,
-            severity=first.severity,
-            cause=first.cause,
-            value=first.value,
-            limit=first.limit,
-            unit=first.unit,
-            summary=f"{place.name}: {first.words}",
-            action=first.action,
-            confidence=first.confidence,
-        )
-
-
-class _Place(msgspec.Struct, frozen=True):
-    """Where and when something is told."""
-
-    cluster: str
-    node: str
-    part: Gpu
-    ts_us: int
-
-    @property
-    def name(self) -> str:
-        return f"GPU {self.part.uuid if self.part.index is None else self.part.index} of {self.node}"
-
-
-class _Readings(Mapping[str, float]):
-    """Field -> the last reading of one GPU by any source, looked up when asked for."""
-
-    def __init__(self, state: MemoryState, uuid: str) -> None:
-        self._by_source = [seen.values for seen in state.seen.values()]
-        self._uuid = uuid
-
-    def __getitem__(self, field: str) -> float:
-        for values in self._by_source:
-            by_gpu = values.get(field)
-            if by_gpu is not None and self._uuid in by_gpu:
-                return by_gpu[self._uuid]
-        raise KeyError(field)
-
-    def __iter__(self) -> Iterator[str]:
-        return (field for field in FIELDS if field in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _owns(state: MemoryState, field_id: str, scrape: GpuScrape) -> bool:
