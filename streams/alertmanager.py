@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from collectors.contract.settings import SettingError
-from streams.alert_labels import Links
+from streams.alert_labels import Links, labels_of
 from streams.alert_payload import payload
 from streams.alerts import Alert, AlertBook, AlertRow
-from streams.posting import Patience, Poster, shown
+from streams.posting import Answer, Patience, Poster, shown
+from streams.receiver import News
 
 log = logging.getLogger("lockstep.stream")
 
@@ -60,6 +61,12 @@ class Alertmanager:
     def is_done(self, row: AlertRow) -> bool:
         """It was told every end."""
         return all(fingerprint(a) in self.told_end for a in row.alerts)
+
+    async def say(self, item: News) -> Answer | None:
+        """One alert."""
+        i = item.incident
+        alert = Alert(labels_of(i), i, i.opened_us, i.cleared_us)
+        return await self.poster.post([payload(alert, self.book.limits, self.now_us(), self.links, item.symptoms)])
 
     def _is_due(self, alert: Alert, now_us: int) -> bool:
         name, limits = fingerprint(alert), self.book.limits

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TextIO
 
 from collectors.contract.settings import SettingError
-from streams.alert_labels import Links
+from streams.alert_labels import Links, labels_of
 from streams.alert_payload import payload, starts_at
 from streams.alerts import Alert, AlertBook, AlertRow, is_quiet, pages
+from streams.contract import Incident
+from streams.posting import Answer
+from streams.receiver import News
 from streams.standing import standing_words
 
 TAIL_BYTES = 4 << 20
@@ -68,6 +71,14 @@ class AlertsFile:
         """Every end is written."""
         return all(a.ended_us is not None and _line(a, "resolved") in self._written for a in row.alerts)
 
+    async def say(self, item: News) -> Answer | None:
+        """A line. Raises `SettingError` when the file cannot be used."""
+        self.open()
+        i = item.incident
+        row = AlertRow([], i, item.symptoms)
+        self._write(row, Alert(labels_of(i), i, i.opened_us, i.cleared_us), _state(i), i.ts_us)
+        return Answer(True, "")
+
     def _write(self, row: AlertRow, alert: Alert, state: str, now_us: int) -> None:
         name = _line(alert, state)
         if name in self._written:
@@ -95,6 +106,10 @@ class AlertsFile:
 
 def _line(alert: Alert, state: str) -> Line:
     return alert.labels["incident"], alert.labels["severity"], starts_at(alert), state
+
+
+def _state(incident: Incident) -> str:
+    return "resolved" if incident.state == "cleared" else "firing"
 
 
 def _end_word(alert: Alert) -> str:

@@ -16,6 +16,15 @@ HELD_US = 600 * 1_000_000
 """What a receiver refused is offered again after so long: somebody may have mended its settings; ours."""
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing to say of one incident."""
+
+    incident: Incident
+    event: Event
+    symptoms: int = 0
+
+
 class Receiver(Protocol):
     """Somebody who is told of incidents."""
 
@@ -29,14 +38,8 @@ class Receiver(Protocol):
     def is_done(self, row: AlertRow) -> bool:
         """Has it heard all there is to say of an incident that is over?"""
 
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """One thing to say of one incident."""
-
-    incident: Incident
-    event: Event
-    symptoms: int = 0
+    async def say(self, item: News) -> Answer | None:
+        """Say one thing now, whatever was said before, and remember nothing. None: such is not said there."""
 
 
 class Channel(Protocol):
@@ -86,6 +89,13 @@ class Teller:
         """Nothing that it wants to hear is left."""
         return self._event(row, row.incident.ts_us) is None
 
+    async def say(self, item: News) -> Answer | None:
+        """As its channel puts it."""
+        return await self.channel.say([item]) if self._is_told(item.incident) else None
+
+    def _is_told(self, incident: Incident) -> bool:
+        return self.channel.tickets or incident.severity == "critical"
+
     def _due(self, now_us: int) -> list[tuple[str, AlertRow, News]]:
         """Oldest first, pages before tickets."""
         found = [
@@ -96,7 +106,7 @@ class Teller:
         return sorted(found, key=lambda d: (d[2].incident.severity != "critical", d[2].incident.ts_us, d[0]))
 
     def _event(self, row: AlertRow, now_us: int) -> Event | None:
-        if row.incident.severity != "critical" and not self.channel.tickets:
+        if not self._is_told(row.incident):
             return None
         found = news(row, row.told.get(self.name), now_us, self.book.limits)
         return next((event for event in found if event in self.channel.hears), None)

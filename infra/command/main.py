@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mute": ("streams.mute_command", "be quiet about an incident, a cause or a part for a while"),
     "unmute": ("streams.unmute_command", "end a mute before its time"),
     "maintenance": ("streams.maintenance_command", "say where people work: links and silence there wake nobody"),
+    "alert-test": ("streams.alert_test_command", "send a test page to everybody who is told, say what each answered"),
     "replay": ("streams.replay_command", "run the detectors over recorded messages, without Kafka"),
     "score": ("infra.command.score", "precision, recall and delay of the detectors over simulated faults"),
     "watch": ("infra.command.watch", "the live view: open incidents, the fleet, rates; details and `seen` by a key"),

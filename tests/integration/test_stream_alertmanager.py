@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,10 @@ def test_a_page_arrives_once_after_alertmanager_was_away_for_ten_minutes(tmp_pat
         assert hook.notified() == [("/page", "firing", 1, "ThermalThrottle")]
 
 
+def heard(hook: Receiver, times: int) -> bool:
+    return len(hook.got) >= times
+
+
 @needs_alertmanager
 def test_what_is_muted_is_resolved_and_told_again_when_the_mute_ends(tmp_path: Path) -> None:
     with receiver() as hook, alertmanager(configuration(hook, tmp_path), free_port()) as url:
@@ -217,7 +222,7 @@ def test_what_is_muted_is_resolved_and_told_again_when_the_mute_ends(tmp_path: P
                 for number, quiet in enumerate(({}, {"muted_until_us": now_us() + 10**9, "muted_by": "ann"}, {}), 1):
                     book.learn(structs.replace(page, state="updated", ts_us=now_us(), **quiet))
                     await one.send_due(now_us())
-                    await asyncio.to_thread(wait_until, lambda n=number: len(hook.got) >= n, lambda: hook.got)
+                    await asyncio.to_thread(wait_until, partial(heard, hook, number), lambda: hook.got)
 
         asyncio.run(story_of_a_mute())
         assert [status for _, status, _, _ in hook.notified()] == ["firing", "resolved", "firing"]
