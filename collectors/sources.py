@@ -32,6 +32,7 @@ SOURCES: dict[str, tuple[str, str]] = {
     "links": ("collectors.links.source", "who is cabled to whom, from a site's own file"),
     "slurm": ("collectors.slurm.source", "which GPUs a job holds and how it ended, from Slurm"),
     "kubernetes": ("collectors.kubernetes.source", "which pods with GPUs belong to which job, from Kubernetes"),
+    "nodes": ("collectors.nodes.source", "which nodes are out of service on purpose, and their racks"),
 }
 
 

@@ -25,11 +25,12 @@ def word_of(told: Sequence[NodeState], ts_us: int) -> Word:
 
 
 def _closed(state: NodeState, ts_us: int) -> bool | None:
-    if state.planned and (state.until_us is None or ts_us < state.until_us):
-        return True
     if state.schedulable is not None:
+        # Planned as well or not: a node that sleeps to save power takes work.
         return not state.schedulable
-    return None if state.planned is None else False
+    if state.planned is None:
+        return None
+    return state.planned and (state.until_us is None or ts_us < state.until_us)
 
 
 def _opened_us(state: NodeState, ts_us: int) -> int:

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from collectors.contract.job import Placement
-from collectors.contract.message import END_US
 from collectors.discovery.hostlist import HostlistError, expand
 from collectors.placement.listing import Ended, Held, Listing
 from collectors.slurm.gres import MOST, GresError, gpus_of_tres, indexes
+from collectors.slurm.values import complaint, moment, whole
 
 MOST_NODES = 65536
 ATTEMPTS = 1000
@@ -53,7 +53,7 @@ def read_reply(raw: bytes) -> Listing:
         raise ReplyError(f"not JSON: {why}") from why
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise ReplyError("no list of jobs in it; it is not what squeue, sacct or scontrol write with --json")
-    errors = [_error(one) for one in document.get("errors") or ()]
+    errors = [complaint(one) for one in document.get("errors") or ()]
     if errors:
         raise ReplyError("; ".join(errors[:3]))
     held: list[Held] = []
@@ -73,14 +73,14 @@ def read_reply(raw: bytes) -> Listing:
 def _read_job(job: Any, held: list[Held], ended: list[Ended]) -> None:
     if not isinstance(job, dict):
         raise JobError("not an object")
-    number = _number(job.get("job_id"))
+    number = whole(job.get("job_id"))
     if number is None:
         raise JobError("no job_id")
     name, state = str(number), _state(job)
-    restarts = _number(job.get("restart_cnt")) or 0
+    restarts = whole(job.get("restart_cnt")) or 0
     times = job.get("time") if isinstance(job.get("time"), dict) else job
     if state in HOLDS:
-        since_s = _moment(_first(times, "start_time", "start"))
+        since_s = moment(_first(times, "start_time", "start"))
         if since_s is None:
             raise JobError(f"{state} without a start time")
         placement = tuple(_placement(job))
@@ -91,11 +91,11 @@ def _read_job(job: Any, held: list[Held], ended: list[Ended]) -> None:
                 Held(job=name, attempt=ATTEMPTS * restarts, since_us=since_us, placement=placement, aliases=aliases)
             )
     elif state in OVER:
-        end_s = _moment(_first(times, "end_time", "end"))
+        end_s = moment(_first(times, "end_time", "end"))
         if end_s is not None:
             why, ts_us = _reason(job), end_s * 1_000_000
             ended.append(Ended(job=name, attempt=ATTEMPTS * restarts, ts_us=ts_us, state=state.lower(), reason=why))
-    elif restarts and (again_s := _moment(_first(times, "submit_time", "submission"))):
+    elif restarts and (again_s := moment(_first(times, "submit_time", "submission"))):
         # It waits to run again: a requeue sets the time of submission.
         attempt = ATTEMPTS * (restarts - 1)
         ended.append(Ended(job=name, attempt=attempt, ts_us=again_s * 1_000_000, state="requeued", reason=_reason(job)))
@@ -134,11 +134,11 @@ def _gpu_count(job: dict[str, Any]) -> int:
     tres = job.get("tres")
     if isinstance(tres, dict) and isinstance(tres.get("allocated"), list):
         rows = [one for one in tres["allocated"] if isinstance(one, dict) and one.get("type") == "gres"]
-        plain = [_number(one.get("count")) or 0 for one in rows if one.get("name") == "gpu"]
+        plain = [whole(one.get("count")) or 0 for one in rows if one.get("name") == "gpu"]
         return (
             plain[0]
             if plain
-            else sum(_number(r.get("count")) or 0 for r in rows if str(r.get("name")).startswith("gpu:"))
+            else sum(whole(r.get("count")) or 0 for r in rows if str(r.get("name")).startswith("gpu:"))
         )
     text = job.get("tres_alloc_str")
     return gpus_of_tres(text) if isinstance(text, str) else 0
@@ -148,8 +148,8 @@ def _aliases(job: dict[str, Any], name: str) -> Iterator[str]:
     """`4711_7` for a task of an array, as people write it."""
     array = job.get("array")
     array = array if isinstance(array, dict) else {}
-    parent = _number(job.get("array_job_id", array.get("job_id")))
-    task = _number(job.get("array_task_id", array.get("task_id")))
+    parent = whole(job.get("array_job_id", array.get("job_id")))
+    task = whole(job.get("array_task_id", array.get("task_id")))
     if parent and task is not None and f"{parent}_{task}" != name:
         yield f"{parent}_{task}"
 
@@ -171,7 +171,7 @@ def _reason(job: dict[str, Any]) -> str | None:
     if isinstance(code, dict):
         signal = code.get("signal")
         killed = signal.get("name") if isinstance(signal, dict) else None
-        returned = _number(code.get("return_code"))
+        returned = whole(code.get("return_code"))
         if killed and killed != "NONE":
             parts.append(f"signal {killed}")
         elif returned:
@@ -181,25 +181,3 @@ def _reason(job: dict[str, Any]) -> str | None:
 
 def _first(times: Any, *names: str) -> Any:
     return next((times[name] for name in names if times.get(name) is not None), None)
-
-
-def _number(value: Any) -> int | None:
-    """Bare, or in the shape of newer data parsers; None: not set, infinite, or no number."""
-    if isinstance(value, dict):
-        value = value.get("number") if value.get("set") and not value.get("infinite") else None
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        value = int(value)
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
-    return value if whole else None
-
-
-def _moment(value: Any) -> int | None:
-    """Seconds since 1970; Slurm writes 0 where there is no time yet."""
-    found = _number(value)
-    return found if found and found * 1_000_000 < END_US else None
-
-
-def _error(one: Any) -> str:
-    if not isinstance(one, dict):
-        return str(one)[:200]
-    return str(one.get("description") or one.get("error") or "Slurm reports an error")[:200]

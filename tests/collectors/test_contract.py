@@ -12,6 +12,7 @@ from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import CollectiveWindow, Coords, JobEvent, ModelShape, Placement, StepReport
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
+from collectors.contract.node import NodeState
 from collectors.contract.topics import (
     COLLECTOR_BEATS,
     FABRIC_LINKS,
@@ -22,6 +23,7 @@ from collectors.contract.topics import (
     JOB_STEPS,
     KERNEL_EVENTS,
     NCCL_WINDOWS,
+    NODE_STATES,
     REJECTED,
 )
 from infra.topics import ALL_TOPICS
@@ -29,11 +31,16 @@ from streams.contract import (
     FINDINGS,
     INCIDENTS,
     NODE_HEALTH,
+    NODE_PASTS,
+    ORDERS,
     Evidence,
     Finding,
+    GpuPast,
     HealthReason,
     Incident,
     NodeHealth,
+    NodePast,
+    Order,
     Subject,
     finding_key,
 )
@@ -155,6 +162,44 @@ GOLDEN: list[tuple[Any, Message, str]] = [
             schedulable=True,
             state="suspect",
             reasons=[HealthReason(cause="thermal_throttle", points=25.0, part=GPU, since_us=T, finding="f")],
+        ),
+        "default/n1",
+    ),
+    (
+        NODE_STATES,
+        NodeState(
+            ts_us=T,
+            node="n1",
+            source="slurm",
+            schedulable=False,
+            planned=True,
+            states=["IDLE", "DRAIN"],
+            reason="fan",
+            by="ann",
+            until_us=T + 1,
+            rack="r1",
+            serial="S1",
+        ),
+        "default/n1/slurm",
+    ),
+    (
+        ORDERS,
+        Order(
+            ts_us=T, id="o1", kind="mute", cause="link_flap", parts=["rack:r1"], until_us=T + 1, by="ann", why="swap"
+        ),
+        "default/o1",
+    ),
+    (
+        NODE_PASTS,
+        NodePast(
+            ts_us=T,
+            node="n1",
+            gpus=[
+                GpuPast(uuid=GPU, days={20000: 2.0}, events={20000: 1}, correctable_remaps={20000: 1.0}, seen_days=9)
+            ],
+            fleet_gpu_days=100.0,
+            fleet_events=2.0,
+            fleet_event_days=1.0,
         ),
         "default/n1",
     ),
