@@ -120,7 +120,7 @@ class LinkDetector:
                 del voice.parts[place]
         elif part.levels:
             part.fine = 0
-        elif _is_told(found, owner, word, row) and self._at_work(scrape, row):
+        elif _is_told(scrape, found, place, row) and self._at_work(scrape, row):
             part.well(scrape.ts_us)
             if part.is_over(scrape.ts_us, self._limits.fine_windows, self._limits.fine_us):
                 del voice.parts[place]
@@ -232,9 +232,12 @@ def _is_less(seen: Sight) -> bool:
     return seen.value is not None and seen.limit is not None and seen.value < seen.limit
 
 
-def _is_told(found: Grown, owner: Owner, word: str, row: int | None) -> bool:
-    """Could this scrape have shown the error? What only the kernel's log tells needs the GPU itself to be there."""
-    return (owner, word) in found.read or (word == "pcie_uncorrected" and row is not None)
+def _is_told(scrape: GpuScrape, found: Grown, place: tuple[Owner, str], row: int | None) -> bool:
+    """Could this scrape have shown the error? What only the kernel's log tells needs a GPU that can be read."""
+    if place in found.read:
+        return True
+    answers = row is not None and any(column[row] is not None for column in scrape.columns.values())
+    return answers and place[1] == "pcie_uncorrected"
 
 
 def _last_us(voice: Voice) -> int:
