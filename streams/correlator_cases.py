@@ -1,7 +1,11 @@
 """Cases put together and taken apart: which finding explains which in time and place, and what a case's cause is."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
+from streams.contract import Finding
 from streams.correlator_causes import explains, is_outranked, is_silent_part, level, silent_place
 from streams.correlator_common import SYMPTOM, common, common_of_silent
 from streams.correlator_limits import CorrelatorLimits
@@ -140,10 +144,25 @@ class Cases:
         root = state.members[case.root].finding
         if not is_silent_part(root):
             return False
-        places = {silent_place(root)}
-        for k in keys:
-            if k != case.root and is_silent_part(state.members[k].finding) and not self.explains(state, case.root, k):
-                places.add(silent_place(state.members[k].finding))
-            if len(places) >= self.limits.together:
+        others = (
+            finding
+            for k in keys
+            if k != case.root
+            and is_silent_part(finding := state.members[k].finding)
+            and not self.explains(state, case.root, k)
+        )
+        return self.is_outage(chain((root,), others))
+
+    def is_outage(self, silent: Iterable[Finding]) -> bool:
+        """Are parts that fell silent together so many, for the size of the fleet, that it is no chance?"""
+        places: set[str] = set()
+        seen: list[Finding] = []
+        for finding in silent:
+            if not seen:
+                known = sum(1 for node in self.world.nodes if node.cluster == finding.cluster)
+                enough = max(self.limits.together, math.ceil(self.limits.together_share * known))
+            seen.append(finding)
+            places.add(silent_place(finding))
+            if len(places) >= enough:
                 return True
-        return False
+        return len(places) >= self.limits.together and common_of_silent(seen, self.world) is not None

@@ -136,8 +136,8 @@ class Company:
                 and abs(root.episode_us - mine.episode_us) <= self.cases.limits.together_us
             ):
                 mates.append(case)
-        places = {silent_place(state.members[case.root].finding) for case in mates} | {silent_place(mine)}
-        if not any(case.fleet for case in mates) and len(places) < self.cases.limits.together:
+        roots = [mine, *(state.members[case.root].finding for case in mates)]
+        if not any(case.fleet for case in mates) and not self.cases.is_outage(roots):
             # Two collectors of one host are one silence, and so far no more than that.
             mates = [c for c in mates if silent_place(state.members[c.root].finding) == silent_place(mine)]
         if not mates:

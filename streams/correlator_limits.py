@@ -22,6 +22,9 @@ class CorrelatorLimits:
     it together, ..."""
     together: int = 3
     """... when they are at least so many: one incident for what they share. Both ours."""
+    together_share: float = 0.005
+    """... and at least this share of the nodes that are known, where they share neither rack nor switch: of a thousand
+    collectors three fall silent within a minute by chance. Ours."""
     braked_us: int = 10 * S
     """Power brakes within this of each other come from one rack controller or feed, where no rack is known."""
     braked: int = 2

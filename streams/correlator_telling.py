@@ -30,7 +30,12 @@ class Telling:
         stands = standing_of(state, case, told.cause_word, told.subject, self.world, now_us)
         if stands == standing_told(told):
             return []
+        if told.planned is not None and stands.planned is None and self._is_over(state, case):
+            return []  # The work ended, and so has what it explained: nobody need hear of it now.
         return self._say(state, case, "updated", max(told.ts_us + 1, case.touched_us, self._turned_us(now_us)))
+
+    def _is_over(self, state: CorrelatorState, case: Case) -> bool:
+        return all(state.members[key].cleared_us is not None for key in state.keys_of(case.id))
 
     def _turned_us(self, now_us: int) -> int:
         return max(self.world.orders.turned_us(now_us), self.world.states.turned_us(now_us))

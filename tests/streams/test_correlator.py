@@ -2,6 +2,7 @@ import random
 from collections.abc import Callable
 
 from collectors.contract.beat import Beat
+from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from streams.contract import Finding, Incident, Subject, finding_key
 from streams.correlator import Correlator
@@ -166,6 +167,20 @@ def test_many_parts_silent_at_one_moment_are_one_incident() -> None:
         ("opened", "fleet_silence", "critical", 4)
     ]
     assert "4 nodes, 1 device" in run.told[0].summary
+
+
+def test_three_silent_collectors_of_a_thousand_nodes_are_three_tickets_and_ten_are_an_outage() -> None:
+    def told(count: int) -> list[str]:
+        world = fleet()
+        for n in range(1_000):
+            world.learn(GpuScrape(node=f"far{n}", ts_us=T0, gpus=[]))
+        silence = (silent(Subject(kind="collector", id=f"dcgm@far{n}"), n) for n in range(count))
+        run = Run(world).feed(*silence)
+        run.tick(30)
+        return [i.cause_word for i in run.open().values()]
+
+    assert told(3) == ["collector_silent"] * 3
+    assert told(10) == ["fleet_silence"]
 
 
 def test_power_brakes_at_one_moment_are_one_incident_that_names_them_all() -> None:

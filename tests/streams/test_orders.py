@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from msgspec import structs
 
 from collectors.contract.errors import UserError
 from collectors.contract.job import JobEvent, Placement
@@ -109,6 +110,15 @@ def test_planned_work_excuses_a_silent_node_until_it_ends() -> None:
         ("updated", None),
     ]
     assert one(run).ts_us == T0 + 300 * S
+
+
+def test_work_that_ends_while_what_it_explained_settles_tells_nobody_of_it() -> None:
+    run = Run()
+    run.correlator.world.learn(work(-60, 300, "node:n0"))
+    gone = silent(node("n0"), 0)
+    run.feed(gone).tick(15)
+    run.feed(structs.replace(gone, state="cleared", ts_us=T0 + 290 * S)).tick(301).tick(400)
+    assert [(i.state, i.planned is None) for i in run.told if i.state != "cleared"] == [("opened", False)]
 
 
 def test_planned_work_excuses_links_and_silence_and_never_loss_or_heat() -> None:
