@@ -14,7 +14,7 @@ from collectors.contract.errors import UserError
 from collectors.contract.kafka import kafka_client
 from collectors.contract.topic import Topic
 from streams.client import Clients, read_range
-from streams.contract import INCIDENTS, NODE_HEALTH, ORDERS, Incident, Order
+from streams.contract import INCIDENTS, NODE_HEALTH, ORDERS, Incident, NodeHealth, Order
 from streams.security import security
 
 WAIT_S = 30.0
@@ -40,6 +40,12 @@ def orders() -> list[Order]:
 def nodes(cluster: str) -> set[str]:
     """Nodes that were ever judged. Raises `UserError`."""
     return {message.node for message in _ask(lambda c: _read(c, NODE_HEALTH)) if message.cluster == cluster}
+
+
+def healths() -> list[NodeHealth]:
+    """The last word on every node, by cluster and name. Raises `UserError`."""
+    last = {(m.cluster, m.node): m for m in _ask(lambda clients: _read(clients, NODE_HEALTH))}
+    return [last[key] for key in sorted(last)]
 
 
 def publish(order: Order) -> None:

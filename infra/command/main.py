@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("pipelines.report_command", "write the daily report as one HTML file"),
     "detectors": ("streams.detectors_command", "the limits of every detector with their sources; check a limits file"),
     "incidents": ("streams.incidents_command", "what is wrong now: age, cause, part, jobs, who has seen it"),
+    "health": ("streams.health_command", "which nodes should get work: score, state, why, since when"),
     "ack": ("streams.ack_command", "say that you have seen an incident"),
     "mute": ("streams.mute_command", "be quiet about an incident, a cause or a part for a while"),
     "unmute": ("streams.unmute_command", "end a mute before its time"),
