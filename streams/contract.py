@@ -217,7 +217,7 @@ class NodeHealth(Message, frozen=True, kw_only=True):
     version: int = 1
     """Of the weights behind the score."""
     cordon: bool = False
-    """Evidence of ours says: take it out. It never echoes what a scheduler did, so a script may act on it."""
+    """Evidence of ours says: take it out, and it is in. It never echoes what a scheduler did: scripts may act on it."""
     since_us: int = 0
     """When the node came into this state."""
     before: HealthState | None = None

@@ -216,7 +216,7 @@ class Health:
             state="unknown" if silent else state,
             reasons=reasons,
             version=VERSION,
-            cordon=node.cordon,
+            cordon=node.cordon and state in ("cordoned", "retired_candidate") and not node.closed,
             since_us=since + self.limits.unknown_after_us if silent else last.since_us,
             before=state if silent else last.before,
             why="silent" if silent else last.why,

@@ -22,6 +22,8 @@ MEANT_TAINTS = (
     "ToBeDeletedByClusterAutoscaler",
     "karpenter.sh/disrupted",
 )
+FAULT_TAINTS = ("lockstep.dev/faulty",)
+"""Set by scripts that follow node health: closed for a fault."""
 FAULT_LABELS = ("dgxc.nvidia.com/nvsentinel-state",)
 """A health system's mark on a node that it closed for a fault."""
 RIGHTS = "list of nodes"
@@ -91,8 +93,9 @@ def _state(name: str, row: dict[str, Any], ts_us: int, cluster: str, rack_labels
     cordoned = spec.get("unschedulable") is True
     dead = ready in ("False", "Unknown") or any(key in DEAD_TAINTS for key in taints)
     meant = [key for key in taints if key in MEANT_TAINTS or "maintenance" in key.lower()]
-    faulty = [f"{key}={labels[key]}" for key in FAULT_LABELS if text(labels.get(key))]
-    closed = cordoned or dead or bool(meant)
+    tainted = [key for key in taints if key in FAULT_TAINTS]
+    faulty = [*tainted, *(f"{key}={labels[key]}" for key in FAULT_LABELS if text(labels.get(key)))]
+    closed = cordoned or dead or bool(meant) or bool(tainted)
     states = [] if ready is None else ["Ready" if ready == "True" else "NotReady"]
     states += ["SchedulingDisabled"] if cordoned else []
     why = [*meant, *faulty, *(key for key in taints if key in DEAD_TAINTS)]

@@ -143,6 +143,7 @@ KUBERNETES: list[tuple[str, dict[str, Any], tuple[bool | None, bool | None, list
     ("cordoned", kube(cordoned=True, taints=(CORDON,)), (False, True, ["Ready", "SchedulingDisabled"])),
     ("dead", kube(ready="Unknown", taints=(DEAD,)), (False, False, ["NotReady"])),
     ("drained and rebooting", kube(ready="False", cordoned=True), (False, True, ["NotReady", "SchedulingDisabled"])),
+    ("closed for a fault", kube(taints=(("lockstep.dev/faulty", "NoSchedule"),)), (False, False, ["Ready"])),
     ("maintenance", kube(taints=(("example.com/maintenance", "NoSchedule"),)), (False, True, ["Ready"])),
     (
         "quarantined for a fault",

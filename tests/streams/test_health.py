@@ -161,8 +161,11 @@ def test_a_node_drained_by_a_person_empties_is_repaired_and_proves_itself() -> N
 
 def test_what_was_before_the_repair_is_behind_a_node_that_proved_itself() -> None:
     f = found("xid", gpu("G20"), 0, "xid_79", **XID)
-    nodes = Nodes().feed(f).say("n2", 60, schedulable=False, planned=True)
-    assert (nodes.last("n2"), nodes.word("n2").cordon) == ((0.0, "in_repair", False), True)
+    nodes = Nodes().feed(f)
+    assert nodes.word("n2").cordon
+    # It is out: the advice is followed, and whoever puts it back is not contradicted by a word of yesterday.
+    nodes.say("n2", 60, schedulable=False, planned=True)
+    assert (nodes.last("n2"), nodes.word("n2").cordon) == ((0.0, "in_repair", False), False)
     nodes.feed(cleared(f, 600)).say("n2", 700, schedulable=True)
     assert (nodes.last("n2"), nodes.word("n2").cordon) == ((50.0, "validating", True), False)
     nodes.tick(9 * DAY)
