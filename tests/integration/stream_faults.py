@@ -53,10 +53,13 @@ def limits_file(folder: Path) -> str:
     return str(path)
 
 
-def faults(start_us: int, seconds: int) -> list[tuple[Topic[Any], Message]]:
-    """Each fault lasts from about second 10 to the second third; a scrape every two seconds. By time."""
+def faults(start_us: int, seconds: int, calm_s: int = 0) -> list[tuple[Topic[Any], Message]]:
+    """Each fault lasts from second 10 to a little after half of `seconds`, then calm to their end and `calm_s` more.
+
+    A scrape every two seconds. By time.
+    """
     calm, ill = 5, seconds // 4
-    rest = seconds // 2 - calm - ill
+    rest = (seconds + calm_s) // 2 - calm - ill
     out: list[Message] = []
     out += _told(lost([("calm", calm), ("gone", ill), ("calm", rest)]), "n30", start_us, 0.2)
     out += _told(links([("calm", calm), ("down", ill), ("calm", rest)]), "n31", start_us, 0.2)
@@ -70,7 +73,7 @@ def faults(start_us: int, seconds: int) -> list[tuple[Topic[Any], Message]]:
     )
     ranks = [Placement(rank=i, node=f"n{30 + i // 8}", gpu_uuid=f"n{30 + i // 8}-GPU-{i % 8}") for i in range(24)]
     out.append(JobEvent(ts_us=start_us, job="hurt", kind="placed", placement=ranks))
-    out += _told([job.placed(), *job.steps(0, int(seconds / 0.8) - 1)], None, start_us, 1.0)
+    out += _told([job.placed(), *job.steps(0, int((seconds + calm_s) / 0.8) - 1)], None, start_us, 1.0)
     out.sort(key=lambda m: m.ts_us)
     return [(TOPIC[type(m).__name__], m) for m in out]
 

@@ -22,9 +22,11 @@ from tests.streams.steps import Job, noisy
 from tests.streams.stories_collectives import COLLECTIVE_STORIES
 from tests.streams.stories_counter_straggler import COUNTER_STRAGGLER_STORY
 from tests.streams.stories_fabric import FABRIC_STORIES
+from tests.streams.stories_hangs import HANG_STORY
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
 from tests.streams.stories_memory import MEMORY_STORY
+from tests.streams.stories_words import WORD_STORIES
 from tests.streams.story_form import Item, Story, Stretch
 
 
@@ -224,6 +226,8 @@ STORIES = (
     LOST_STORY,
     MEMORY_STORY,
     *FABRIC_STORIES,
+    HANG_STORY,
+    *WORD_STORIES,
 )
 
 
