@@ -109,6 +109,8 @@ class XidDetector:
             if reset:
                 self._note_reset(state, name, group, scrape.ts_us)
                 quiet_us += self._limits.quiet_us(group.severity) - self._limits.reset_us
+        elif all(value is None for column in scrape.columns.values() for value in column):
+            return
         if quiet_us >= self._limits.quiet_us(group.severity):
             self._clear(state, name, scrape.ts_us, why, out)
 

@@ -23,6 +23,7 @@ from tests.streams.stories_collectives import COLLECTIVE_STORIES
 from tests.streams.stories_counter_straggler import COUNTER_STRAGGLER_STORY
 from tests.streams.stories_fabric import FABRIC_STORIES
 from tests.streams.stories_hangs import HANG_STORY
+from tests.streams.stories_lines import LINE_STORIES
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
 from tests.streams.stories_memory import MEMORY_STORY
@@ -227,6 +228,7 @@ STORIES = (
     MEMORY_STORY,
     *FABRIC_STORIES,
     HANG_STORY,
+    *LINE_STORIES,
     *WORD_STORIES,
 )
 

@@ -1,0 +1,63 @@
+"""Lines of the driver whose codes have words of their own; a GPU that waits for work."""
+
+import random
+from collections.abc import Sequence
+
+from collectors.contract.kernel import KernelEvent
+from tests.streams.scrapes import SECOND, T0, scrape
+from tests.streams.stories_counter_straggler import node
+from tests.streams.story_form import Item, Story, Stretch
+
+CODES = (64, 94, 95, 140, 171, 172)
+"""XIDs of memory, one a stretch."""
+
+
+def lines(stretches: Sequence[Stretch]) -> list[Item]:
+    """A scrape every ten seconds; the code a second after the first of a stretch. `reset`: the driver begins again."""
+    out: list[Item] = []
+    scrapes, base = 0, 1e9
+    for word, length in stretches:
+        for tick in range(length):
+            at = 10.0 * scrapes
+            scrapes += 1
+            if word == "reset" and tick == 0:
+                base = -at
+            out.append(scrape(at, {"156": base + at + 1.0, "100": 1900.0, "1002": 0.9}))
+            if tick == 0 and word.isdigit():
+                out.append(_xid(at + 1, int(word)))
+            elif tick == 0 and word == "switch":
+                out.append(_sxid(at + 1))
+    return out
+
+
+def _xid(at_s: float, code: int) -> KernelEvent:
+    raw = f"NVRM: Xid (PCI:0000:1d:00): {code}, pid=17, name=python3, of memory"
+    return KernelEvent(
+        node="n1", ts_us=T0 + int(at_s * SECOND), kind="xid", code=code, pci="0000:1d:00", detail="of memory", raw=raw
+    )
+
+
+def _sxid(at_s: float) -> KernelEvent:
+    raw = "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    return KernelEvent(
+        node="n1", ts_us=T0 + int(at_s * SECOND), kind="sxid", code=20034, pci="0000:05:00", detail=raw, raw=raw
+    )
+
+
+def starved(stretches: Sequence[Stretch]) -> list[Item]:
+    """A GPU that has half of its work, by its counters."""
+    rng, out = random.Random(3), list[Item]()
+    for word, length in stretches:
+        for _ in range(length):
+            columns = node(rng, starved=3 if word == "starved" else None)
+            out.append(scrape(10.0 * len(out), columns))
+    return out
+
+
+LINE_STORIES = (
+    Story(detector="xid", words=("calm", *map(str, CODES), "switch", "reset"), tell=lines),
+    Story(detector="memory", words=("calm", *map(str, CODES), "reset"), tell=lines),
+    Story(
+        detector="counter_straggler", words=("calm", "starved"), tell=starved, least=44, most=56, back=300, examples=5
+    ),
+)
