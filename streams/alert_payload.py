@@ -59,9 +59,15 @@ def annotations(i: Incident, links: Links, symptoms: int) -> dict[str, str]:
 
 def fact(row: Evidence) -> str:
     """One fact with its number and, where it is known, its time."""
-    number = "" if row.value is None else f": {row.value:g} {row.unit or ''}".rstrip()
+    number = "" if row.value is None else f": {row.value:g} {_unit(row)}".rstrip()
     at = "" if row.ts_us is None else f" at {datetime.fromtimestamp(row.ts_us / 1e6, UTC):%H:%M:%S}"
     return cut(f"{row.what}{number}{at}", MOST_CHARACTERS)
+
+
+def _unit(row: Evidence) -> str:
+    """`1 line`, `2 lines`; a short one is a symbol."""
+    unit = row.unit or ""
+    return unit[:-1] if row.value == 1 and len(unit) > 3 and unit.endswith("s") else unit
 
 
 def listed(names: Sequence[T], most: int, word: Callable[[T], str] = str) -> str:

@@ -51,7 +51,7 @@ def incident(cluster: str, opened_us: int, severity: Severity, ended_us: int | N
         id=f"inc-test-{opened_us // 1_000_000}",
         state="opened" if ended_us is None else "cleared",
         severity=severity,
-        cause="alert-test",
+        cause=f"alert-test|{cluster}/node/test-node|{opened_us}",
         cause_word="lockstep_test",
         detector="alert-test",
         subject=Subject(kind="node", id="test-node", node="test-node"),

@@ -85,14 +85,12 @@ class Alertmanager:
             # The good alerts of the batch are stored all the same; sending it again would change nothing.
             log.error("%s refused some alerts of a batch of %d: %s", self.name, len(batch), answer.words)
         elif not answer.taken:
-            if self.patience.failed(self.now_us(), answer.after_s):
-                log.warning("%s takes no alerts, they are kept and sent again: %s", self.name, answer.words)
+            self.patience.failed(self.name, answer, self.now_us())
             return False
         for name, is_end in sent:
             self.told_us[name] = now_us
             (self.told_end.add if is_end else self.told_end.discard)(name)
-        if self.patience.answered():
-            log.warning("%s takes alerts again", self.name)
+        self.patience.answered(self.name)
         return True
 
 

@@ -33,7 +33,7 @@ def place(finding: Finding, world: World, said: str = "") -> str:
     node, uuid = finding_node(finding, world), finding_gpu(finding, world)
     if s.kind == "rank":
         words.append(f"rank {s.rank} of {s.job}")
-    elif s.kind != "gpu":
+    elif s.kind != "gpu" and not _says(said, s.id):
         words.append(f"{s.kind} {s.id}")
     if node is not None and not (s.kind == "node" and s.id == node) and not _says(said, node):
         words.append(f"node {node}")
@@ -70,8 +70,9 @@ def summary(
     """What is wrong with its numbers, where, who is hurt, what it costs, since when. `until_us`: told at this time."""
     parts = _what(root, findings, case, world)
     if jobs:
-        named = ", ".join(jobs[:5]) + (f" and {len(jobs) - 5} more" if len(jobs) > 5 else "")
-        parts.append(f"{plural('job', len(jobs))} {named}")
+        named = ", ".join(_job(root.cluster, job, world) for job in jobs[:5])
+        more = f" and {len(jobs) - 5} more" if len(jobs) > 5 else ""
+        parts.append(f"{plural('job', len(jobs))} {named}{more}")
     elif possible:
         likely = ", ".join(f"{c.id} ({c.score:.0%})" for c in possible[:3])
         more = f" and {len(possible) - 3} more" if len(possible) > 3 else ""
@@ -87,6 +88,12 @@ def summary(
     age = until_us - opened_us
     parts.append(f"since {since}" + (f" ({age_words(age)})" if age >= 1_000_000 else ""))
     return "; ".join(parts)
+
+
+def _job(cluster: str, job: str, world: World) -> str:
+    """With what is at stake."""
+    size = world.world_size(cluster, job)
+    return job if size is None else f"{job} ({size} {plural('rank', size)})"
 
 
 def _what(root: Finding, findings: list[Finding], case: Case, world: World) -> list[str]:

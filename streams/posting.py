@@ -1,5 +1,6 @@
 """One HTTP POST of JSON to a receiver, and what its answer means."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,19 +40,20 @@ class Patience:
         """May it be tried?"""
         return now_us >= self.retry_at_us
 
-    def answered(self) -> bool:
-        """It took a message; whether that is news."""
-        was, self.failing = self.failing, False
-        self.retry_at_us, self._wait_s = 0, FIRST_WAIT_S
-        return was
+    def answered(self, name: str) -> None:
+        """It took a message."""
+        if self.failing:
+            _log(name).warning("%s takes alerts again", name)
+        self.failing, self.retry_at_us, self._wait_s = False, 0, FIRST_WAIT_S
 
-    def failed(self, now_us: int, after_s: float | None) -> bool:
-        """It did not; whether that is news."""
-        was, self.failing = self.failing, True
-        wait_s = self._wait_s if after_s is None else max(after_s, FIRST_WAIT_S)
+    def failed(self, name: str, answer: Answer, now_us: int) -> None:
+        """It did not."""
+        if not self.failing:
+            _log(name).warning("%s takes no alerts, they are kept and sent again: %s", name, answer.words)
+        self.failing = True
+        wait_s = self._wait_s if answer.after_s is None else max(answer.after_s, FIRST_WAIT_S)
         self.retry_at_us = now_us + int(wait_s * 1e6)
         self._wait_s = min(self._wait_s * 2, MOST_WAIT_S)
-        return not was
 
 
 @dataclass(slots=True)
@@ -97,6 +99,11 @@ def shown(url: str) -> str:
     """Scheme, host and port: a path or a name in it may be a secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+
+
+def _log(name: str) -> logging.Logger:
+    """One each: what one receiver says does not make another's words a repetition."""
+    return logging.getLogger(f"lockstep.stream.{name.replace('.', '_')}")
 
 
 def _without_secret(text: str, url: str) -> str:

@@ -117,8 +117,7 @@ class Teller:
             for key, row, item in due:
                 told = told_now(item.incident, item.event, now_us, row.told.get(self.name))
                 self.book.note(key, row, self.name, told)
-            if self.patience.answered():
-                log.warning("%s takes alerts again", self.name)
+            self.patience.answered(self.name)
             return True
         if answer.refused and len(due) > 1:
             for one in due:
@@ -129,6 +128,5 @@ class Teller:
             log.error("%s refuses %s, it is offered again: %s", self.name, due[0][2].incident.id, answer.words)
             self._held[due[0][0]] = now_us + HELD_US
             return True
-        if self.patience.failed(self.now_us(), answer.after_s):
-            log.warning("%s takes no alerts, they are kept and sent again: %s", self.name, answer.words)
+        self.patience.failed(self.name, answer, self.now_us())
         return False

@@ -86,7 +86,15 @@ def _head(item: News) -> str:
         "opened and ended": "Came and went while no message got through",
     }[item.event]
     mark = ":white_check_mark:" if item.event in ("ended", "opened and ended") else _MARKS[i.severity]
-    return f"{mark} *{words}: {i.cause_word} on {i.subject.kind} {_safe(i.subject.id)}*"
+    return f"{mark} *{words}: {i.cause_word} on {_safe(_part(i))}*"
+
+
+def _part(i: Incident) -> str:
+    """By the name that a person knows."""
+    s = i.subject
+    if s.kind == "gpu" and s.node is not None and s.gpu_index is not None:
+        return f"GPU {s.gpu_index} of {s.node}"
+    return f"{s.kind} {s.id}"
 
 
 def _links(i: Incident, links: Links) -> list[str]:

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +16,13 @@ import pytest
 
 from infra.kafka.process import free_port
 from streams.alerts import AlertBook
+from streams.contract import INCIDENTS, Incident
 from streams.receiver import Teller
 from streams.receivers import receivers
 from streams.settings import StreamSettings
 from tests.integration.fake_receiver import FakeReceiver, fake, until
+from tests.integration.stream_line import Line, line, wait_until
+from tests.integration.stream_line import story as stream_story
 from tests.streams.test_alerts import T0, S, told
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -161,7 +165,7 @@ def test_a_receiver_that_is_away_for_an_hour_hears_each_thing_once_when_it_is_ba
                 # A pager is not woken for what is over; a chat and a ticket system hear that it was.
                 assert [(b["event_action"], b["payload"]["class"]) for b in keys] == [("trigger", "xid_79")]
                 assert hooked == [("inc-over", "opened_and_ended"), ("inc-1", "opened")]
-                assert "New page: xid_79 on gpu G1" in said
+                assert "New page: xid_79 on GPU 3 of n1" in said
                 assert "Came and went while no message got through" in said
 
     run(story)
@@ -383,3 +387,46 @@ def test_a_setting_that_cannot_be_used_is_one_line_without_its_value(tmp_path: P
     ):
         said = alert_test(**set_)
         assert (said.returncode, said.stdout, said.stderr) == (2, "", f"lockstep alert-test: {says}\n")
+
+
+@pytest.mark.kafka
+def test_a_worker_killed_while_receivers_are_away_loses_nothing_and_says_nothing_twice() -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    told_to = {
+        "LOCKSTEP_PAGERDUTY_KEY": KEY,
+        "LOCKSTEP_PAGERDUTY_URL": url,
+        "LOCKSTEP_PAGERDUTY_TICKETS": "1",
+        "LOCKSTEP_WEBHOOK": f"{url}/hush",
+    }
+
+    def before_and_between(live: Line) -> None:
+        with live.worker():
+            live.ready()
+            live.produce(stream_story(time.time_ns() // 1000 - 12_000_000, nodes=3, seconds=12))
+            wait_until(lambda: len(opened(live)) == 2, live.log)
+            wait_until(lambda: live.log().count("takes no alerts") == 2, live.log)
+        assert f"worker 0 tells pagerduty, webhook {url}" in live.log()
+        assert "hush" not in live.log()
+
+    def after(live: Line, there: FakeReceiver, ready: int) -> None:
+        with live.worker():
+            live.ready(ready)
+            wait_until(lambda: len(there.got) >= 4, live.log)
+            time.sleep(3)
+
+    async def story() -> None:
+        with line(**told_to) as live:
+            await asyncio.to_thread(before_and_between, live)
+            async with fake(port=port) as there:
+                await asyncio.to_thread(after, live, there, 2)
+                await asyncio.to_thread(after, live, there, 3)
+            expected = sorted(f"lockstep/default/{i.id}" for i in opened(live))
+            assert sorted(b["dedup_key"] for b in there.got if b.get("event_action") == "trigger") == expected
+            assert sorted(b["dedup_key"] for b in there.got if b.get("event") == "opened") == expected
+
+    run(story)
+
+
+def opened(live: Line) -> list[Incident]:
+    return [i for i in live.read(INCIDENTS) if i.state == "opened"]

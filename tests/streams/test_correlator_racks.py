@@ -169,4 +169,4 @@ def test_a_page_says_in_which_rack_and_chassis_the_part_is() -> None:
     world = racks()
     world.learn(NodeState(ts_us=T0 + 1, node="n0", source="slurm", rack="r1", serial="SN-7"))
     run = Run(world).feed(hot("G00", 0))
-    assert "; node n0, GPU 0, G00, rack r1, chassis SN-7; job train; " in run.told[0].summary
+    assert "; node n0, GPU 0, G00, rack r1, chassis SN-7; job train (16 ranks); " in run.told[0].summary
