@@ -1,6 +1,8 @@
 """What holds for every detector, whatever it looks for."""
 
+import ast
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collectors.contract.message import Message
+from streams.causes import causes
 from streams.contract import Finding, finding_key
 from streams.detector import Detector, Tick
 from streams.detectors.all import detectors
@@ -16,6 +19,8 @@ from tests.streams.story_form import Item, Story
 
 ALL = pytest.mark.parametrize("story", STORIES, ids=lambda s: s.detector)
 DAY_US = 86_400_000_000
+LEAST_TOLD = 60
+"""Causes that the stories bring out: a story that loses its words is noticed."""
 
 
 def fast(story: Story) -> settings:
@@ -57,6 +62,28 @@ def in_order(found: Sequence[Finding]) -> bool:
 
 def test_there_is_a_story_for_every_detector() -> None:
     assert {s.detector for s in STORIES} == {d.name for d in detectors()}
+
+
+def test_every_cause_is_brought_out_by_a_story_or_expected_by_a_test_of_its_own() -> None:
+    """Those without a story need a history of days or a shape of job; the joins of the fabric judge findings."""
+    told = {cause for story in STORIES for word in story.words for cause in _causes_of(story, word)}
+    families = {
+        family for family in ("xid", "sxid", "application_xid") if any(c.startswith(f"{family}_") for c in told)
+    }
+    expected = {
+        node.value
+        for path in Path(__file__).parent.glob("test_*.py")
+        if path.name not in ("test_causes.py", Path(__file__).name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert len(set(causes()) & told) >= LEAST_TOLD
+    assert set(causes()) - told - families - expected == set()
+
+
+def _causes_of(story: Story, word: str) -> set[str]:
+    found = run(named(detectors(), story.detector), story.tell([("calm", story.most), (word, story.most)]))
+    return {f.cause for f in found}
 
 
 @ALL
