@@ -27,6 +27,8 @@ def place(finding: Finding, world: World, said: str = "") -> str:
         if link is not None and not is_own(link):
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
             words.append(f"cabled to {far}" + (f" in {link.node}" if link.node not in (None, link.far_device) else ""))
+        elif told_of := sorted(world.cables.ends(c, s.device, s.port) - {f"{s.device}/{s.port}"}):
+            words.append(f"cabled to {told_of[0].replace('/', ' ', 1)}")
         if (planned := world.planned(c, s.device, s.port)) is not None:
             words.append(f"which LLDP sees where the cable map says {planned.far_device}")
         return ", ".join(words)

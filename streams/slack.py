@@ -59,7 +59,7 @@ def _in_full(item: News, links: Links) -> str:
         lasted = age_words((i.cleared_us if i.cleared_us is not None else i.ts_us) - i.opened_us)
         return f"{_head(item)} after {lasted}\n{_safe(i.summary)}"
     lines = [_head(item), _safe(i.summary), f"*Do:* {_safe(i.action)}"]
-    possible = [c for c in i.candidates if c.kind != "job"]
+    possible = [c for c in i.candidates if c.kind != "job" and (c.kind, c.id) != (i.subject.kind, i.subject.id)]
     if possible:
         lines.append("*Maybe:* " + "; ".join(_safe(f"{c.kind} {c.id} ({c.score:.0%}): {c.why}") for c in possible[:3]))
     if i.confidence in ("medium", "low"):
