@@ -28,6 +28,11 @@ def test_every_word_that_a_detector_names_has_a_row() -> None:
     assert {word for word in _named_in_code() if cause_row(word) is UNKNOWN} == set()
 
 
+def test_every_runbook_is_in_the_index() -> None:
+    index = (ROOT / "docs/runbooks/README.md").read_text()
+    assert [page for page in sorted(PAGES) if f"- [{page}]({page}.md): " not in index] == []
+
+
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_every_runbook_says_what_to_do_and_when_it_is_over(page: str) -> None:
     assert "\n1. " in PAGES[page]
