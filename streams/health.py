@@ -3,6 +3,7 @@
 The score is that of the node's worst part. Advice only: nothing here drains a node.
 """
 
+import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from streams import health_guard
 from streams.contract import Finding, HealthReason, NodeHealth, finding_key
 from streams.correlator_parts import finding_gpu, finding_node
 from streams.health_book import HealthBook, Mark, NodeMarks
-from streams.health_limits import MINUTE_US, VERSION, HealthLimits
+from streams.health_limits import VERSION, HealthLimits
 from streams.health_moves import OUT, Facts, deadline_us, move
 from streams.health_points import HARD, points_of
 from streams.health_score import SILENT, is_silent, moments, score, weigh, weight
@@ -21,8 +22,6 @@ from streams.world import World
 IsCause = Callable[[str], bool]
 """Is this finding key the cause of its incident? Symptoms do not weigh."""
 Told = list[NodeHealth | Finding]
-_HELD_AGAIN_US = MINUTE_US
-"""A node that the guard holds is looked at again after so long."""
 _MOST_MOVES = 4
 """In one moment: taken out, empty, back."""
 
@@ -54,17 +53,29 @@ class Health:
     def tick(self, book: HealthBook, ts_us: int, is_cause: IsCause) -> Told:
         """Points fade, silence grows old, schedulers speak; nodes seen for the first time get their first word."""
         out: Told = []
-        for name in self.world.nodes:
-            book.nodes.setdefault(name, NodeMarks())
-        for name in sorted(book.nodes):
+        fresh = [name for name in self.world.nodes if name not in book.nodes]
+        book.nodes.update((name, NodeMarks()) for name in fresh)
+        for cluster in sorted({name.cluster for name in fresh}):
+            health_guard.wake(book, cluster, ts_us)
+        turned = {name for name, node in book.nodes.items() if node.told is None or _turn(node, is_cause)}
+        # In the order of time over all nodes: what one gives up another may have.
+        ahead = [
+            (at, name) for name, node in book.nodes.items() if (at := self._next_us(node, name, ts_us)) is not None
+        ]
+        heapq.heapify(ahead)
+        while ahead:
+            at, name = heapq.heappop(ahead)
             node = book.nodes[name]
-            turned = False
-            for key, mark in node.marks.items():
-                if mark.cleared_us is None and mark.symptom == is_cause(key):
-                    mark.symptom, turned = not mark.symptom, True
-            out += self._until(book, name, ts_us)
-            if turned or node.told is None:
-                out += self._judge(book, name, max(ts_us, node.judged_us))
+            if self._next_us(node, name, ts_us) != at:
+                continue
+            was_out = node.cordon
+            out += self._judge(book, name, max(at, node.judged_us))
+            held = health_guard.held(book, name.cluster) if was_out and not node.cordon else []
+            for one in (name, *held):
+                if (again := self._next_us(book.nodes[one], one, ts_us)) is not None:
+                    heapq.heappush(ahead, (again, one))
+        for name in sorted(turned):
+            out += self._judge(book, name, max(ts_us, book.nodes[name].judged_us))
         return out
 
     def _edge(self, known: Mark | None, finding: Finding, node: str) -> Mark | None:
@@ -127,14 +138,15 @@ class Health:
             del node.marks[least]
 
     def _until(self, book: HealthBook, name: Named, ts_us: int) -> Told:
-        """Every moment up to `ts_us` at which time or a scheduler's word may change something, in order."""
+        """Every moment of one node up to `ts_us` at which time or a scheduler's word may change something."""
         out: Told = []
         node = book.nodes.setdefault(name, NodeMarks())
-        while True:
-            at = min((us for us in self._moments(node, name, ts_us) if us <= ts_us), default=None)
-            if at is None:
-                return out
+        while (at := self._next_us(node, name, ts_us)) is not None:
             out += self._judge(book, name, max(at, node.judged_us))
+        return out
+
+    def _next_us(self, node: NodeMarks, name: Named, ts_us: int) -> int | None:
+        return min((us for us in self._moments(node, name, ts_us) if us <= ts_us), default=None)
 
     def _moments(self, node: NodeMarks, name: Named, ts_us: int) -> Iterator[int]:
         if node.due_us is not None:
@@ -156,6 +168,7 @@ class Health:
         }
         node.marks = {k: m for k, m in node.marks.items() if not _old_silence(m, ts_us, self.limits)}
         node.judged_us = ts_us
+        was_out = node.cordon
         for _ in range(_MOST_MOVES):
             facts = self._facts(book, name, ts_us)
             wish = facts.evidence.out(self.limits)
@@ -169,7 +182,9 @@ class Health:
             out += health_guard.hold(book, name.cluster, node, ts_us, self.limits)
         elif not held and node.held_us is not None:
             out += health_guard.release(book, name.cluster, node, ts_us, self.limits)
-        node.due_us = self._due_us(node, name, ts_us)
+        if was_out and not node.cordon:
+            health_guard.wake(book, name.cluster, ts_us)
+        node.due_us = self._due_us(book, name, ts_us)
         book.changed.add(name)
         now = self._word(node, name, ts_us)
         if node.told is None or not _same(node.told, now):
@@ -189,12 +204,13 @@ class Health:
             may_cordon=asks and health_guard.may_cordon(book, name.cluster, ts_us, self.limits),
         )
 
-    def _due_us(self, node: NodeMarks, name: Named, ts_us: int) -> int | None:
+    def _due_us(self, book: HealthBook, name: Named, ts_us: int) -> int | None:
+        node = book.nodes[name]
         times = [us for mark in node.marks.values() for us in moments(mark, ts_us, self.limits)]
         state, until = deadline_us(node, self.limits), word_of(self.world.states.words(*name), ts_us).until_us
         times += [us for us in (state, until) if us is not None]
-        if node.held_us is not None:
-            times.append(ts_us + _HELD_AGAIN_US)
+        if node.held_us is not None and (room := health_guard.again_us(book, name.cluster, ts_us, self.limits)):
+            times.append(room)
         return min((us for us in times if us > ts_us), default=None)
 
     def _word(self, node: NodeMarks, name: Named, ts_us: int) -> NodeHealth:
@@ -223,6 +239,14 @@ class Health:
             actor="lockstep" if silent else last.actor,
             evidence=list(last.evidence),
         )
+
+
+def _turn(node: NodeMarks, is_cause: IsCause) -> bool:
+    """Causes that are symptoms by now, and the reverse; whether there were any. What is over stays as it was."""
+    turned = [m for key, m in node.marks.items() if m.cleared_us is None and m.symptom == is_cause(key)]
+    for mark in turned:
+        mark.symptom = not mark.symptom
+    return bool(turned)
 
 
 def _old_silence(mark: Mark, ts_us: int, limits: HealthLimits) -> bool:

@@ -7,7 +7,12 @@ from streams.health_book import Word
 
 
 def word_of(told: Sequence[NodeState], ts_us: int) -> Word:
-    """One source that closes a node is enough; it is open where one says so and none closes it; else nobody knows."""
+    """One source that closes a node is enough; it is open where one says so and none closes it; else nobody knows.
+
+    Before a source's last word it had another, which is not known any more: then nothing is.
+    """
+    if any(s.ts_us > ts_us for s in told):
+        return Word(None, ts_us, until_us=_ahead(told, ts_us))
     closing = [s for s in told if _closed(s, ts_us)]
     opening = [s for s in told if _closed(s, ts_us) is False]
     if not closing:
