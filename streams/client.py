@@ -32,13 +32,13 @@ class Clients:
             metadata_max_age_ms=60_000,
             **self.security.aiokafka(),
         )
-        await consumer.start()
         try:
+            await consumer.start()
             yield consumer
         finally:
             # A consumer stopped before its own tasks ran once raises CancelledError.
             await asyncio.sleep(0)
-            await consumer.stop()
+            await _stop(consumer)
 
     def producer(self) -> AIOKafkaProducer:
         """Idempotent, acknowledged by all, zstd; retries for as long as the broker is away."""
@@ -91,6 +91,17 @@ class Clients:
         finally:
             await admin.close()
         return {(tp.topic, tp.partition): meta.offset for tp, meta in found.items() if meta.offset >= 0}
+
+
+async def _stop(consumer: AIOKafkaConsumer) -> None:
+    """Stop without being cancelled by it: aiokafka lets the end of a fetch that waits for a broker out as our own."""
+    try:
+        await consumer.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        await consumer._client.close()  # which `stop` did not come to
 
 
 async def read_range(
