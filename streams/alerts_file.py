@@ -114,6 +114,8 @@ def _state(incident: Incident) -> str:
 
 def _end_word(alert: Alert) -> str:
     """Only what is over is told as resolved."""
+    if alert.incident.folded_into is not None:
+        return "joined"
     if alert.incident.state == "cleared":
         return "resolved"
     return f"quiet ({standing_words(alert.incident)})" if is_quiet(alert.incident) else "no ticket any more but a page"

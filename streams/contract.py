@@ -148,6 +148,8 @@ class Incident(Message, frozen=True, kw_only=True):
     """Where a person finds the part: node, slot, PCI address, rack, chassis; of a port both ends of its cable."""
     rack: str | None = None
     """Where its node stands, or itself."""
+    folded_into: str | None = None
+    """The incident that turned out to be its cause: it ends, and is not over."""
 
 
 class Order(Message, frozen=True, kw_only=True):

@@ -94,9 +94,14 @@ class Telling:
     def _folded(self, state: CorrelatorState, case: Case, ts_us: int) -> list[Incident]:
         told = case.told
         assert told is not None
-        into = state.members[case.root].case if case.root in state.members else "another incident"
+        into = state.members[case.root].case if case.root in state.members else None
         case.told = structs.replace(
-            told, state="cleared", ts_us=ts_us, cleared_us=ts_us, summary=f"part of {into}: {told.summary}"
+            told,
+            state="cleared",
+            ts_us=ts_us,
+            cleared_us=ts_us,
+            summary=f"part of {into or 'another incident'}: {told.summary}",
+            folded_into=into,
         )
         state.changed.add(f"case|{case.id}")
         return [case.told]

@@ -53,7 +53,7 @@ def text(items: Sequence[News], links: Links) -> str:
 
 def _in_full(item: News, links: Links) -> str:
     i = item.incident
-    if item.event in ("acked", "quiet"):
+    if item.event in ("acked", "quiet") or i.folded_into is not None:
         return f"{_head(item)}: {_safe(standing_words(i))}\n{_safe(i.summary)}"
     if item.event in ("ended", "opened and ended"):
         lasted = age_words((i.cleared_us if i.cleared_us is not None else i.ts_us) - i.opened_us)
@@ -86,6 +86,8 @@ def _head(item: News) -> str:
         "opened and ended": "Came and went while no message got through",
     }[item.event]
     mark = ":white_check_mark:" if item.event in ("ended", "opened and ended") else _MARKS[i.severity]
+    if i.folded_into is not None:
+        mark, words = ":arrow_right:", "No incident of its own any more"
     return f"{mark} *{words}: {i.cause_word} on {_safe(_part(i))}*"
 
 

@@ -60,6 +60,8 @@ def standing_words(incident: Incident) -> str:
         words.append(f"muted until {_clock(incident.muted_until_us)} by {incident.muted_by}")
     if incident.planned is not None:
         words.append(f"planned: {incident.planned}")
+    if incident.folded_into is not None:
+        words.append(f"part of {incident.folded_into}")
     return ", ".join(words)
 
 

@@ -98,4 +98,5 @@ def _standing(i: Incident) -> dict[str, str | None]:
         "muted_until": None if i.muted_until_us is None else rfc3339(i.muted_until_us),
         "muted_by": i.muted_by,
         "planned": i.planned,
+        "folded_into": i.folded_into,
     }

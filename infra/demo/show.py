@@ -134,10 +134,14 @@ def _kafka(settings: KafkaSettings, where: Places) -> Iterator[KafkaClient]:
 
 
 def _environment(where: Places, client: KafkaClient, cluster: str, settings: KafkaSettings) -> dict[str, str]:
-    """The parts' environment; a setting of the caller's that would lead elsewhere is replaced."""
-    env = dict(os.environ)
-    for name in ("LOCKSTEP_WAREHOUSE", "LOCKSTEP_WAREHOUSE_DATA", "LOCKSTEP_REPORTS", "LOCKSTEP_ALERTS_FILE"):
-        env.pop(name, None)
+    """The parts' environment; a setting of the caller's that would lead elsewhere is replaced, and nobody is paged
+    for faults that are made up."""
+    elsewhere = ("WAREHOUSE", "REPORTS", "ALERT", "PAGERDUTY", "SLACK", "WEBHOOK")
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(tuple(f"LOCKSTEP_{word}" for word in elsewhere))
+    }
     env |= {
         "LOCKSTEP_STATE": str(where.state),
         "LOCKSTEP_KAFKA": client.bootstrap,

@@ -136,6 +136,14 @@ def test_a_short_message_to_slack_says_who_has_seen_it_and_how_long_it_lasted() 
     )
 
 
+def test_an_incident_that_became_part_of_another_is_not_told_as_over() -> None:
+    joined = told(state="cleared", ts_us=T0 + S, folded_into="inc-2", summary="part of inc-2: hot")
+    assert text([News(joined, "ended")], LINKS).splitlines() == [
+        ":arrow_right: *No incident of its own any more: thermal_throttle on GPU 3 of n1*: part of inc-2",
+        "part of inc-2: hot",
+    ]
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [

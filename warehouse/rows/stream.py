@@ -19,7 +19,7 @@ INCIDENT = (
     *("symptoms", "jobs", "gpus", "gpu_hours_lost_per_hour", "opened_at", "cleared_at"),
     *("summary", "action", "runbook", "evidence"),
     *("candidates", "confidence", "owner", "acked_by", "acked_at", "muted_until", "muted_by", "planned"),
-    *("place", "rack"),
+    *("place", "rack", "folded_into"),
 )
 ORDER = {
     "cluster": "cluster",
@@ -64,7 +64,7 @@ def incident_tables(messages: Sequence[Incident]) -> Tables:
             *(m.summary, m.action, m.runbook, _evidence(m.evidence)),
             *(_candidates(m.candidates), m.confidence, m.owner),
             *(m.acked_by, m.acked_us, m.muted_until_us, m.muted_by, m.planned),
-            *(m.place, m.rack),
+            *(m.place, m.rack, m.folded_into),
         )
         for m in messages
     ]

@@ -39,5 +39,6 @@ create table if not exists incident_edges (
     muted_by VARCHAR,
     planned VARCHAR,
     place VARCHAR,
-    rack VARCHAR
+    rack VARCHAR,
+    folded_into VARCHAR
 )

@@ -40,7 +40,8 @@ select
     muted_by,
     planned,
     place,
-    rack
+    rack,
+    folded_into
 from incident_edges
 qualify
     row_number() over (
