@@ -7,13 +7,16 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from streams import health_guard
 from streams.contract import Finding, HealthReason, NodeHealth, finding_key
-from streams.correlator_parts import finding_gpu, finding_node
+from streams.correlator_parts import finding_node
 from streams.health_book import HealthBook, Mark, NodeMarks
+from streams.health_failures import blame
 from streams.health_limits import VERSION, HealthLimits
+from streams.health_marks import mark_of
 from streams.health_moves import OUT, Facts, deadline_us, move
-from streams.health_points import HARD, points_of
 from streams.health_score import SILENT, is_silent, moments, score, weigh, weight
 from streams.health_words import word_of
 from streams.placements import Named
@@ -74,59 +77,36 @@ class Health:
             for one in (name, *held):
                 if (again := self._next_us(book.nodes[one], one, ts_us)) is not None:
                     heapq.heappush(ahead, (again, one))
+        out += self._failures(book, ts_us)
         for name in sorted(turned):
             out += self._judge(book, name, max(ts_us, book.nodes[name].judged_us))
+        return out
+
+    def _failures(self, book: HealthBook, ts_us: int) -> Told:
+        """Ends of jobs whose time of attribution has passed."""
+        out: Told = []
+        due = [end for end in self.world.failures.ends if end[1] + self.limits.failure_after_us <= ts_us]
+        for job, ended_us in sorted(due, key=lambda end: (end[1], end[0])):
+            for name in sorted(self.world.failures.ends.pop((job, ended_us))):
+                node = book.nodes.get(named := Named(job.cluster, name))
+                if node is not None and blame(node, job, ended_us, self.limits) is not None:
+                    at = max(ended_us + self.limits.failure_after_us, node.judged_us)
+                    out += self._judge(book, named, at)
         return out
 
     def _edge(self, known: Mark | None, finding: Finding, node: str) -> Mark | None:
         """The mark after an edge; None: it tells nothing new."""
         if known is None:
-            mark = None if finding.state == "cleared" else self._mark(finding, node)
+            mark = None if finding.state == "cleared" else mark_of(finding, node, self.world, self.limits)
             return mark if mark is not None and (mark.points > 0 or mark.kind == SILENT) else None
         if known.cleared_us is not None or finding.ts_us < known.ts_us:
             return None
         if finding.state != "cleared":
-            mark = self._mark(finding, node)
+            mark = mark_of(finding, node, self.world, self.limits)
             mark.since_us, mark.symptom = known.since_us, known.symptom
             return None if mark == known else mark
         points = self.limits.after_hard if known.hard else known.points
-        return Mark(
-            known.part,
-            known.cause,
-            known.kind,
-            points,
-            known.hard,
-            known.since_us,
-            finding.ts_us,
-            finding.ts_us,
-        )
-
-    def _mark(self, finding: Finding, node: str) -> Mark:
-        kind = finding.subject.kind
-        row = points_of(finding.cause, self.limits.points, self.limits.other)
-        points = row.of(finding.severity)
-        if row.needs_fabric and not self._needs_fabric(finding.cluster, node):
-            points = min(points, self.limits.other)
-        # One of several parts that may be meant is no verdict.
-        points = 0.0 if finding.candidates and points < HARD else points
-        gpu = finding_gpu(finding, self.world) if kind in ("gpu", "rank") else None
-        silent = finding.detector == "silence" and kind == "node"
-        return Mark(
-            part=f"gpu {gpu}" if gpu else f"{kind} {finding.subject.id}",
-            cause=finding.cause,
-            kind=SILENT if silent else finding.detector,
-            points=0.0 if silent else points,
-            hard=points >= HARD,
-            since_us=finding.episode_us,
-            ts_us=finding.ts_us,
-        )
-
-    def _needs_fabric(self, cluster: str, node: str) -> bool:
-        """By its GPUs' model; one of an unknown model is taken to need it."""
-        models = self.world.models_on_node(cluster, node)
-        bridged = all(any(part in model for part in self.limits.bridge_models) for model in models)
-        plain = not any(part in model for model in models for part in self.limits.fabric_models)
-        return not models or not (bridged or plain)
+        return structs.replace(known, points=points, ts_us=finding.ts_us, cleared_us=finding.ts_us)
 
     def _bound(self, node: NodeMarks) -> None:
         """Bounded whatever comes in: what ended first goes first, then what weighs least."""

@@ -20,7 +20,7 @@ class Mark(Struct):
     points: float
     hard: bool
     since_us: int
-    ts_us: int
+    ts_us: int = 0
     """Of its last edge."""
     cleared_us: int | None = None
     symptom: bool = False
@@ -61,7 +61,8 @@ class NodeMarks(Struct):
     """It came back with other GPUs."""
     closed: bool | None = None
     """What schedulers said last: out of service or not."""
-    busy: bool = False
+    blamed_us: int = 0
+    """The last end of a job that was attributed to it."""
     judged_us: int = 0
     due_us: int | None = None
     """When time alone may change something."""

@@ -23,6 +23,14 @@ class HealthLimits:
     """Points of a soft fault that the table does not name: own choice."""
     after_hard: float = 50.0
     """What a hard fault weighs once it is over, for a part that came back has to prove itself: own choice."""
+    job_failed: float = 20.0
+    """Points for a job's failure that is attributed to the node (published proposal): a grave fault of the node ..."""
+    grave: float = 20.0
+    """... of so many points at least (own choice) ..."""
+    failure_before_us: int = 10 * MINUTE_US
+    """... began no longer than this before the job's end (attribution window that Meta published, HPCA '25) ..."""
+    failure_after_us: int = 5 * MINUTE_US
+    """... or no longer than this after it (the same window)."""
     half_life_us: int = 7 * DAY_US
     """Points of what is over fade by half in so long (published proposal), in steps of an hour."""
     forget_points: float = 0.5

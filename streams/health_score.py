@@ -39,7 +39,8 @@ def weigh(node: NodeMarks, ts_us: int, limits: HealthLimits) -> Evidence:
     kinds: dict[str, set[str]] = {}
     for mark in marks.values():
         recent = mark.cleared_us is None or ts_us - mark.cleared_us < limits.two_kinds_us
-        if recent and weight(mark, ts_us, limits) > 0:
+        # A failure is blamed on a fault of the part: it is not independent of it.
+        if recent and mark.kind != JOB_FAILURE and weight(mark, ts_us, limits) > 0:
             kinds.setdefault(mark.part, set()).add(mark.kind)
     heavy = sorted(marks, key=lambda k: (-weight(marks[k], ts_us, limits), k))
     return Evidence(
@@ -83,6 +84,8 @@ def moments(mark: Mark, ts_us: int, limits: HealthLimits) -> Iterator[int]:
 
 SILENT = "silent node"
 """Kind of the mark that a silent node leaves."""
+JOB_FAILURE = "job failure"
+"""... and of one for a job's failure."""
 
 
 def is_silent(node: NodeMarks, ts_us: int, limits: HealthLimits) -> bool:

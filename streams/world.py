@@ -14,6 +14,7 @@ from collectors.contract.message import Message
 from collectors.contract.node import NodeState
 from streams.cables import Cables, is_own
 from streams.contract import Order
+from streams.health_failures import JobFailures
 from streams.hosts import Host
 from streams.node_states import NodeStates
 from streams.orders import OrderBook
@@ -38,6 +39,7 @@ class World:
     """Learns from messages in any order; the newest of a kind is true."""
 
     placements: Placements = field(default_factory=Placements)
+    failures: JobFailures = field(default_factory=JobFailures)
     cables: Cables = field(default_factory=Cables)
     states: NodeStates = field(default_factory=NodeStates)
     orders: OrderBook = field(default_factory=OrderBook)
@@ -218,6 +220,9 @@ class World:
 
     def _job(self, message: JobEvent) -> None:
         self.version += self.placements.learn(message)
+        if message.kind == "ended":
+            names = {message.job, self.placements.own_name(message.cluster, message.job)}
+            self.failures.learn(message, set().union(*(self.placements.nodes_of(message.cluster, n) for n in names)))
         if message.kind == "placed":
             for node in {p.node for p in message.placement}:
                 self._node(Named(message.cluster, node))

@@ -238,6 +238,24 @@ def test_a_dead_nvlink_is_hard_only_where_the_board_needs_its_fabric() -> None:
         assert nodes.last("n2")[0] == score, model
 
 
+def test_a_failed_job_is_attributed_to_the_node_whose_grave_fault_stood_close_by() -> None:
+    def ends(state: str) -> Nodes:
+        nodes = Nodes().feed(slow(0, 1000), hot("G10", 100))
+        nodes.health.world.learn(JobEvent(ts_us=T0 + 1300 * S, job="train", kind="ended", state=state))
+        return nodes.tick(1500).tick(1700).tick(1800)
+
+    nodes = ends("failed")
+    assert (nodes.last("n0"), nodes.last("n1")[0]) == ((55.0, "suspect", True), 85.0)
+    reasons = [(r.cause, r.points, r.part) for r in nodes.word("n0").reasons]
+    assert reasons == [("gpu_slow", 25.0, "gpu G00"), ("job_failed", 20.0, "gpu G00")]
+    assert (nodes.word("n0").ts_us - T0) / S == 1600
+    # Heard again, as after a restart: the same end counts once.
+    nodes.health.world.learn(JobEvent(ts_us=T0 + 1300 * S, job="train", kind="ended", state="failed"))
+    said = len(nodes.told)
+    assert len(nodes.tick(1900).told) == said
+    assert [r.cause for r in ends("timeout").word("n0").reasons] == ["gpu_slow"]
+
+
 def test_one_of_several_parts_that_may_be_meant_weighs_nothing() -> None:
     may_be = [Candidate(kind="gpu", id=uuid, score=0.5, why="shares the link") for uuid in ("G00", "G01")]
     assert Nodes().feed(found("straggler", gpu("G00"), 0, "slow_link", candidates=may_be)).told == []
