@@ -6,6 +6,7 @@ from functools import cache
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.job import Member, communicator, members
 from infra.fleet.job_plan import JobPlan
+from infra.fleet.kernel_log import NVSWITCH
 from infra.fleet.layout import GpuSlot, Layout
 from infra.fleet.scenario import Scenario
 from streams.contract import Incident
@@ -20,9 +21,17 @@ KILLS = frozenset(
         "rank_hang",
         "process_dead",
         "leaf_down",
+        "node_down",
+        "rack_down",
+        "storage_hang",
+        "reports_lost",
     }
 )
 """Kinds that stop a whole job, or its reports: every rank of it is held up."""
+
+
+SILENT = ("node_silent", "exporter_stalled", "node_down", "rack_down", "collectors_dead")
+"""Kinds by which collectors of a node fall silent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +74,16 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         nodes = layout.rack_nodes[target] if kind == "rack" else (target,)
         for node in nodes:
             own.add(f"node:{node}")
+            if fault.kind == "sxid":
+                own.add(f"device:{node}/{NVSWITCH}")
             if kind == "rack":
                 own.add(f"rack:{target}")
-            if fault.kind in ("node_silent", "exporter_stalled"):
+            if fault.kind in SILENT:
                 own |= {f"collector:{source}@{node}" for source in ("dcgm", "steps", "kernel")}
             for slot in layout.gpu_slots[node]:
                 own |= _gpu(slot, scenario)
+            if fault.kind in ("node_down", "rack_down"):
+                held |= {f"port:{c.name}" for c in layout.cable_by_name.values() if c.gpu.node == node}
         held |= _jobs_on(nodes, scenario)
     elif kind == "switch":
         own |= {f"device:{target}"} | {f"collector:gnmi@{target}"}

@@ -25,8 +25,14 @@ class Fabric:
         self.ports = {name: Port(stream(seed, "port", name), noise) for name in layout.cable_by_name}
         self.ports |= {name: Port(stream(seed, "port", name), noise) for name in layout.trunk_by_name}
 
-    def tick(self, dt_s: float, active: Callable[[str], list[Fault]], rate: Callable[[GpuSlot], float]) -> None:
-        """Move all ports on. `rate`: bytes a second that the NIC of a GPU sends."""
+    def tick(
+        self,
+        dt_s: float,
+        active: Callable[[str], list[Fault]],
+        rate: Callable[[GpuSlot], float],
+        down: Callable[[str], bool],
+    ) -> None:
+        """Move all ports on. `rate`: bytes a second that the NIC of a GPU sends. `down`: whether a node is."""
         layout = self._layout
         storms: dict[str, float] = {}
         for device, cables in layout.cables.items():
@@ -35,7 +41,7 @@ class Fabric:
             for cable in cables:
                 bytes_per_s = 0.0 if gone else rate(cable.gpu)
                 carried += bytes_per_s
-                trouble = Trouble(down=True) if gone else _trouble(active(cable.name))
+                trouble = Trouble(down=True) if gone or down(cable.gpu.node) else _trouble(active(cable.name))
                 if trouble.held >= STORM:
                     storms[device] = max(storms.get(device, 0.0), trouble.held * SPREAD)
                 self.ports[cable.name].tick(dt_s, bytes_per_s, trouble)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from infra.fleet.fault_gpus import GPU_KINDS
 from infra.fleet.fault_jobs import JOB_KINDS
 from infra.fleet.fault_kind import FaultKind
 from infra.fleet.fault_links import LINK_KINDS
@@ -145,7 +146,7 @@ XID_WORDS: dict[int, tuple[str, ...]] = {
     140: ("uncorrectable_ecc",),
 }
 """XID code -> what else it may rightly be called."""
-KINDS |= LINK_KINDS | JOB_KINDS
+KINDS |= LINK_KINDS | JOB_KINDS | GPU_KINDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

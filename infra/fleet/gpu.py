@@ -68,6 +68,10 @@ class Stress:
     """PCIe lanes in use."""
     links_down: int = 0
     """NVLinks."""
+    cap: float = 0.0
+    """Share of the power limit that was taken away."""
+    hard: float = 0.0
+    """Share of the clock lost to the hardware's slowdown alone."""
 
 
 CALM = Stress()
@@ -101,6 +105,10 @@ class Gpu:
         self.dbe_before = 0
         self.remapped = 0
         self.remap_pending = 0
+        self.remapped_corrected = 0
+        self.remap_failed = 0
+        self.sram_over = 0
+        self.limit_w = LIMIT_W
         self.xid = 0
         self.recovery = 0
         self.pcie_replays = 0
@@ -113,14 +121,15 @@ class Gpu:
         self.job, self.compute, self.wait, self.transfer = load.job, load.compute, load.wait, load.transfer
         busy = load.job is not None
         hot = self._heat(dt_s, stress, busy)
-        lost = max(stress.thermal * hot, stress.brake, stress.lock)
+        lost = max(stress.thermal * hot, stress.brake, stress.lock, stress.hard)
         share = (1.0 - lost) * (1.0 + self._bin if busy else 1.0)
         drift = self._power_drift.step(dt_s)
         effort = load.compute + 0.40 * load.wait + 0.55 * load.transfer
         power = IDLE_W + (self._busy_w * (1.0 + drift) - IDLE_W) * effort * (share * share if busy else 1.0)
-        capped = busy and power > LIMIT_W - 3.0
+        self.limit_w = LIMIT_W * (1.0 - stress.cap)
+        capped = busy and power > self.limit_w - 3.0
         if capped:
-            power, share = LIMIT_W - abs(drift) * 50.0, share * 0.985
+            power, share = self._held(power, share, drift)
         self.power_w = round(power, 3)
         self.clock_share = share
         sm = MAX_SM_MHZ * 0.975 * share if busy else IDLE_SM_MHZ
@@ -135,6 +144,13 @@ class Gpu:
             self.nvlink_crc += poisson(self._rng, stress.crc_per_s * dt_s)
         if rate > 0.0:
             self.sbe += poisson(self._rng, rate * dt_s)
+
+    def _held(self, power: float, share: float, drift: float) -> tuple[float, float]:
+        """Power and clock at the limit: power falls with the square of the clock, down to idle's."""
+        if self.limit_w >= LIMIT_W:
+            return LIMIT_W - abs(drift) * 50.0, share * 0.985
+        left = max(0.05, (self.limit_w - IDLE_W) / (power - IDLE_W))
+        return self.limit_w - abs(drift) * 50.0, share * math.sqrt(left)
 
     def _heat(self, dt_s: float, stress: Stress, busy: bool) -> float:
         """Move the temperature; return how far (0 to 1) the GPU is into its thermal limit."""
@@ -156,6 +172,8 @@ class Gpu:
             self.thermal_ns += dt_ns
             self.sw_thermal_ns += dt_ns
             self.hw_thermal_ns += dt_ns if hard else 0
+        if stress.hard > 0.0:
+            bits |= HW_SLOWDOWN
         if stress.brake > 0.0:
             bits |= HW_POWER_BRAKE | HW_SLOWDOWN
             self.power_ns += dt_ns
@@ -168,6 +186,19 @@ class Gpu:
         self.remapped += 1
         self.remap_pending = 1
         self.recovery = 1
+
+    def remap(self, rows: int) -> None:
+        """Rows marked for remapping because their corrected errors came back."""
+        self.remapped_corrected += rows
+        self.remap_pending = 1
+
+    def broken(self, kind: str) -> None:
+        """What no reset mends: a remapping that failed, or SRAM beyond its threshold."""
+        if kind == "row_remap_failure":
+            self.remap_failed = 1
+            self.xid = 64
+        else:
+            self.sram_over = 1
 
     def reset(self) -> None:
         """A reset and a fresh driver: what lives in the driver starts at 0, what lives in the board stays."""

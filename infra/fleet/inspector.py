@@ -1,7 +1,6 @@
 """Records of the NCCL Inspector plug-in for the gradient all-reduce of a step."""
 
 import json
-from collections.abc import Sequence
 
 from collectors.contract.job import CollectiveWindow
 from infra.fleet.job import ALGBW_GBS, Job, Member, Step, pid
@@ -16,33 +15,34 @@ def timing(job: Job, step: Step, row: int) -> tuple[int, int, float, float]:
     the last to arrive shows the shortest. AllReduce: busbw = algbw x 2 (n - 1) / n (nccl-tests).
     """
     size = int(job.nominal_s * 0.1 * ALGBW_GBS * 1e9)
-    exec_us = max(1, round((step.transfer_s[row] + step.wait_s[row]) * 1e6))
+    exec_us = max(1, round(step.reduce_s[row] * 1e6))
     algbw = size / exec_us / 1e3
     return size, exec_us, round(algbw, 6), round(algbw * 2 * (job.replicas - 1) / job.replicas, 6)
 
 
-def window(job: Job, step: Step, comm: str, node: str, rows: Sequence[int], cluster: str) -> CollectiveWindow:
-    """One communicator's ranks of one node over one step."""
-    timings = [timing(job, step, row) for row in rows]
-    first = step.members[rows[0]]
-    _, nodes = job.groups[first.pp, first.tp]
+def window(job: Job, step: Step, row: int, cluster: str) -> CollectiveWindow:
+    """One rank's all-reduce of a step, as the collector reads it out of the process's file."""
+    member = step.members[row]
+    size, exec_us, algbw, busbw = timing(job, step, row)
+    comm, nodes = job.groups[member.pp, member.tp]
     return CollectiveWindow(
         cluster=cluster,
         ts_us=step.end_us,
         job=step.job,
-        node=node,
+        node=member.slot.node,
         comm=comm,
         comm_size=job.replicas,
         comm_nodes=nodes,
         comm_name="dp",
-        rank=[step.members[row].dp for row in rows],
-        seq=[step.number] * len(rows),
-        coll=[COLLECTIVE] * len(rows),
-        bytes=[size for size, _, _, _ in timings],
-        exec_us=[float(exec_us) for _, exec_us, _, _ in timings],
-        algbw_gbs=[algbw for _, _, algbw, _ in timings],
-        busbw_gbs=[busbw for _, _, _, busbw in timings],
-        timing=["kernel_gpu"] * len(rows),
+        pid=pid(job.plan.name, job.attempt, member.rank),
+        rank=[member.dp],
+        seq=[step.number],
+        coll=[COLLECTIVE],
+        bytes=[size],
+        exec_us=[float(exec_us)],
+        algbw_gbs=[algbw],
+        busbw_gbs=[busbw],
+        timing=["kernel_gpu"],
     )
 
 

@@ -49,6 +49,10 @@ class RankStress:
     drops_per_s: float = 0.0
     data: float = 0.0
     transfers: float = 1.0
+    inside: float = 1.0
+    """How many times as long transfers inside its tensor-parallel group take."""
+    cable: float = 1.0
+    """How many times as long transfers over its own NIC take."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +75,12 @@ class Step:
     tokens: int = 0
     """Of each data-parallel replica."""
     sum_sq_len: list[int] = field(default_factory=list)
+    inside_s: list[float] = field(default_factory=list)
+    """Of the transfers: what its tensor-parallel group took longer. It is over before the gradients are."""
+    cable: list[float] = field(default_factory=list)
+    """How many times as long transfers over the rank's own NIC take."""
+    reduce_s: list[float] = field(default_factory=list)
+    """How long the rank is in the gradients' collective: from its own coming until it is done for all."""
     rows_of: dict[str, list[int]]
     """Node -> the rows of its ranks."""
 
@@ -78,6 +88,15 @@ class Step:
     def end_us(self) -> int:
         """When all ranks are done."""
         return self.start_us + round(self.step_s * 1e6)
+
+    def hold(self, late_s: float, replicas: set[int]) -> None:
+        """End later, by a hang. Those replicas come so late; the others are in the collective all the while."""
+        self.step_s = round(self.step_s + late_s, 6)
+        self.wait_s = [round(wait + late_s, 6) for wait in self.wait_s]
+        self.reduce_s = [
+            reduce_s if member.dp in replicas else round(reduce_s + late_s, 6)
+            for member, reduce_s in zip(self.members, self.reduce_s, strict=True)
+        ]
 
 
 class Job:
@@ -134,7 +153,10 @@ class Job:
             own = compute * slow * together * loads[member.dp] * further / (now.clock * member.slot.speed) * jitter
             lost = min(3.0, now.drops_per_s * GO_BACK_N_S) * base
             step.compute_s.append(own)
-            step.transfer_s.append(transfer * now.transfers * math.exp(rng.gauss(0.0, 0.02 * noise)) + lost)
+            inside = transfer * (now.inside - 1.0)
+            step.inside_s.append(inside)
+            step.cable.append(now.cable)
+            step.transfer_s.append(transfer * now.transfers * math.exp(rng.gauss(0.0, 0.02 * noise)) + lost + inside)
             step.data_s.append(data * math.exp(rng.gauss(0.0, 0.1 * noise)) + now.data * base)
             step.cpu_s.append(0.11 * compute * (1.0 + 3.0 * now.host) * jitter)
             # Attention grows with the square of the lengths: about a third of the load's spread shows in it.
@@ -150,8 +172,26 @@ class Job:
         core = max(own) * (1.0 + self._bubble)
         step.step_s = round(core + step.checkpoint_s, 6)
         step.wait_s = [round(core - mine, 6) for mine in own]
+        self._reduce(step)
         for column in (step.compute_s, step.transfer_s, step.data_s, step.cpu_s):
             column[:] = [round(value, 6) for value in column]
+
+    def _reduce(self, step: Step) -> None:
+        """When each rank came to the gradients' collective, and how long it was in it.
+
+        Tensor-parallel partners and the stages of a pipeline compute in step, so a slow rank's whole replica comes as
+        late as it does. The collective is as fast as its slowest link and ends for all of its ranks together: whoever
+        came last is in it for the transfer alone.
+        """
+        came = [0.0] * self.replicas
+        rings: dict[tuple[int, int], float] = {}
+        for row, member in enumerate(self.members):
+            ready = step.compute_s[row] + step.data_s[row] + step.inside_s[row]
+            came[member.dp] = max(came[member.dp], ready)
+            ring = member.pp, member.tp
+            rings[ring] = max(rings.get(ring, 0.0), step.transfer_s[row] - step.inside_s[row])
+        last = max(came)
+        step.reduce_s = [round(last - came[m.dp] + rings[m.pp, m.tp], 6) for m in self.members]
 
     def placement(self) -> list[Placement]:
         """Where the ranks run."""
@@ -201,10 +241,21 @@ class Job:
         """Hash of the member's data-parallel group."""
         return self.groups[member.pp, member.tp][0]
 
+    def inside(self, member: Member) -> str:
+        """Hash of the member's tensor-parallel group."""
+        return _hash(f"{self.plan.name}/{self.attempt}/tp/{member.pp}/{member.dp}")
+
+    def pipe(self, member: Member) -> str:
+        """Hash of the member's pipeline."""
+        return _hash(f"{self.plan.name}/{self.attempt}/pp/{member.dp}/{member.tp}")
+
 
 def communicator(job: str, attempt: int, member: Member) -> str:
     """Hash of a rank's data-parallel group: 16 hex digits, one per group and attempt."""
-    name = f"{job}/{attempt}/{member.pp}/{member.tp}"
+    return _hash(f"{job}/{attempt}/{member.pp}/{member.tp}")
+
+
+def _hash(name: str) -> str:
     return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
 

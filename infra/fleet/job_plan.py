@@ -41,3 +41,5 @@ class JobPlan:
     """It runs with the NCCL Inspector."""
     ras: bool = False
     """NCCL's RAS is asked how far its ranks are."""
+    dump_s: float = math.inf
+    """So long after a hang began its ranks write what their flight recorders hold."""

@@ -33,6 +33,10 @@ TEXTS: dict[int, tuple[str, ...]] = {
     ),
     140: ("An uncorrectable ECC error detected (possible firmware handling failure) DRAM:1, LTC:0, MMU:0, PCIE:0",),
 }
+NVSWITCH = "0000:c2:00"
+"""PCI address of a node's first."""
+SXID = f"nvidia-nvswitch0: SXid (PCI:{NVSWITCH}.0): 20034, Fatal, Link 28 LTSSM Fault Up"
+"""As the driver of an NVSwitch prints a link that cannot be brought up."""
 HAS_PROCESS = frozenset({13, 31, 43, 45, 94, 109})
 """Codes that the driver prints with the process whose work was hit."""
 
@@ -83,4 +87,6 @@ def of_fault(fault: Fault, slot: GpuSlot, pid: int | None) -> list[str]:
         return xid(slot, fault.code, pid, fault.text) * int(fault.size)
     if fault.kind == "gpu_lost":
         return lost(slot)
+    if fault.kind == "row_remap_failure":
+        return xid(slot, 64, None)
     return uncorrectable(slot, pid) if fault.kind == "ecc_uncorrectable" else []

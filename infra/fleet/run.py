@@ -26,6 +26,12 @@ class Run:
     hung: bool = False
     absent: dict[int, str] = field(default_factory=dict)
     """While it hangs: ranks that did not enter what the others wait in -> the kind of fault that keeps them."""
+    hung_us: int = 0
+    """Since when it hangs."""
+    idle: bool = False
+    """While it hangs: no rank is in a collective, all wait for their storage."""
+    dumped_us: int = 0
+    """The start of the last hang of which its ranks wrote dumps."""
     ended: bool = False
     reason: str | None = None
     """Why the last attempt ended."""
@@ -44,6 +50,11 @@ class Run:
         self.places = {member.slot.name: row for row, member in enumerate(job.members)}
         self.held = frozenset(member.slot.node for member in job.members)
 
+    @property
+    def gone(self) -> set[int]:
+        """Ranks that did not enter what the others wait in. Those behind a dead switch entered."""
+        return {rank for rank, kind in self.absent.items() if kind != "leaf_down"}
+
     def load(self, slot: GpuSlot) -> Load:
         """What one of the job's GPUs does on average over the step in flight."""
         if slot.node not in self.held:
@@ -51,7 +62,7 @@ class Run:
         row = self.places.get(slot.name)
         if self.job is None or self.flight is None or row is None:
             return Load(job=self.plan.name)
-        if self.hung and row in self.absent:
+        if self.hung and (self.idle or row in self.absent):
             return Load(job=self.plan.name)
         if self.hung:
             return Load(wait=0.98, job=self.plan.name)

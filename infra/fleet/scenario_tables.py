@@ -37,6 +37,7 @@ def job(table: Table, layout: Layout) -> JobPlan:
         reports=table.flag("reports", True),
         inspector=table.flag("inspector", True),
         ras=table.flag("ras", False),
+        dump_s=table.number("dump_s", math.inf, 1.0, math.inf),
     )
     world = len(plan.nodes) * layout.gpus
     if len(set(plan.nodes)) != len(plan.nodes):

@@ -1,6 +1,7 @@
 """What faults ask of one GPU and of one rank, added up."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from infra.fleet.fault import Fault
 from infra.fleet.gpu import CALM, NVLINKS, PCIE_LANES, Stress
@@ -18,6 +19,8 @@ def gpu_stress(faults: Sequence[Fault], braked: Sequence[Fault]) -> Stress:
         thermal=max((f.size for f in faults if f.kind == "thermal_throttle"), default=0.0),
         brake=max((f.size for f in braked if f.kind == "power_brake"), default=0.0),
         lock=max((f.size for f in faults if f.kind == "clock_lock"), default=0.0),
+        cap=max((f.size for f in faults if f.kind == "power_cap"), default=0.0),
+        hard=max((f.size for f in faults if f.kind == "hw_slowdown"), default=0.0),
         sbe_per_s=_sum(faults, "ecc_growth"),
         replays_per_s=_sum(faults, "pcie_replays"),
         crc_per_s=_sum(faults, "nvlink_errors"),
@@ -26,30 +29,53 @@ def gpu_stress(faults: Sequence[Fault], braked: Sequence[Fault]) -> Stress:
     )
 
 
-def transfers(members: Sequence[Member], active: Active, cable_of: dict[str, str]) -> dict[int, float]:
-    """Row -> how many times as long its transfers take; rows that are not there: once.
+class Slowed(NamedTuple):
+    """How many times as long a rank's transfers take."""
+
+    ring: float = 1.0
+    """In its data-parallel group."""
+    inside: float = 1.0
+    """In its tensor-parallel group."""
+    cable: float = 1.0
+    """Over its own NIC."""
+
+
+UNSLOWED = Slowed()
+
+
+def transfers(members: Sequence[Member], active: Active, cable_of: dict[str, str]) -> dict[int, Slowed]:
+    """Row -> how much longer its transfers take; rows that are not there: no longer.
 
     A ring is as fast as its slowest link: a slow cable holds up the data-parallel group of its rank, a GPU with
     fewer NVLinks its tensor-parallel group.
     """
-    rings: dict[tuple[str, int, int], float] = {}
-    for member in members:
-        name = member.slot.name
-        for fault in active(cable_of.get(name, "")):
-            if fault.kind == "slow_link":
-                _slower(rings, ("dp", member.pp, member.tp), 1.0 / (1.0 - fault.size))
-            elif fault.kind == "pause_storm":
-                _slower(rings, ("dp", member.pp, member.tp), STORM_TIMES)
+    rings: dict[tuple[int, int], float] = {}
+    insides: dict[tuple[int, int], float] = {}
+    cables: dict[int, float] = {}
+    for row, m in enumerate(members):
+        name = m.slot.name
+        cable = max((_times(fault) for fault in active(cable_of.get(name, ""))), default=1.0)
+        if cable > 1.0:
+            cables[row] = cable
+            rings[m.pp, m.tp] = max(rings.get((m.pp, m.tp), 1.0), cable)
         for fault in active(name):
             if fault.kind == "nvlink_down" and fault.size < NVLINKS:
-                _slower(rings, ("tp", member.pp, member.dp), NVLINKS / (NVLINKS - fault.size))
-    if not rings:
+                times = NVLINKS / (NVLINKS - fault.size)
+                insides[m.pp, m.dp] = max(insides.get((m.pp, m.dp), 1.0), times)
+    if not rings and not insides:
         return {}
     return {
-        row: max(rings.get(("dp", m.pp, m.tp), 1.0), rings.get(("tp", m.pp, m.dp), 1.0))
+        row: Slowed(rings.get((m.pp, m.tp), 1.0), insides.get((m.pp, m.dp), 1.0), cables.get(row, 1.0))
         for row, m in enumerate(members)
-        if ("dp", m.pp, m.tp) in rings or ("tp", m.pp, m.dp) in rings
+        if (m.pp, m.tp) in rings or (m.pp, m.dp) in insides
     }
+
+
+def _times(fault: Fault) -> float:
+    """How many times as long a transfer over a cable takes."""
+    if fault.kind == "slow_link":
+        return 1.0 / (1.0 - fault.size)
+    return STORM_TIMES if fault.kind == "pause_storm" else 1.0
 
 
 STORM_TIMES = 20.0
@@ -58,7 +84,7 @@ STORM_TIMES = 20.0
 
 def rank_stress(
     clock: float,
-    times: float,
+    slowed: Slowed,
     *,
     own: Sequence[Fault],
     host: Sequence[Fault],
@@ -68,12 +94,14 @@ def rank_stress(
 ) -> RankStress:
     """Of one rank: by its GPU's clock, its transfers, and the faults at work on what it is on."""
     if not (own or host or cable or stage or job):
-        return RankStress(clock=clock, transfers=times)
+        return RankStress(clock=clock, transfers=slowed.ring, inside=slowed.inside, cable=slowed.cable)
     narrow = max((PCIE_LANES / f.size - 1.0 for f in own if f.kind == "pcie_downtrain"), default=0.0)
     return RankStress(
         clock=clock,
-        transfers=times,
-        stage=sum(f.size for f in stage) + _sum(job, "job_regression"),
+        transfers=slowed.ring,
+        inside=slowed.inside,
+        cable=slowed.cable,
+        stage=sum(f.size for f in stage) + _sum(job, "job_regression") + _sum(own, "slow_gpu"),
         host=_sum(host, "slow_host"),
         drops_per_s=_sum(cable, "lossless_drop"),
         data=0.3 * _sum(host, "slow_host") + _sum(host, "slow_data") + NARROW_SHARE * narrow,
@@ -86,7 +114,3 @@ NARROW_SHARE = 0.01
 
 def _sum(faults: Sequence[Fault], kind: str) -> float:
     return sum((fault.size for fault in faults if fault.kind == kind), 0.0)
-
-
-def _slower(rings: dict[tuple[str, int, int], float], ring: tuple[str, int, int], times: float) -> None:
-    rings[ring] = max(rings.get(ring, 1.0), times)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from infra.fleet.fault import Fault
 
-STOPPERS = ("rank_hang", "process_dead", "leaf_down")
+STOPPERS = ("rank_hang", "process_dead", "leaf_down", "node_down", "rack_down")
 """Kinds that keep a step from ending on whatever rank they are on."""
 
 

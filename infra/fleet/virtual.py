@@ -17,7 +17,7 @@ from collectors.contract.topics import (
     NCCL_WINDOWS,
 )
 from collectors.kernel.log import KernelLog
-from infra.fleet import kernel_log, planned, ras
+from infra.fleet import kernel_log, pipes, planned, ras, recorder
 from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
 from infra.fleet.job import Step, pid
@@ -59,11 +59,22 @@ def messages(
         if tick_us >= beat_us:
             beat_us += round(HEARTBEAT_S * 1e6)
             yield from heartbeats(world)
+        yield from ((NCCL_WINDOWS, dump) for dump in _dumps(world))
         if tick_us >= poll_us:
             poll_us += round(ras.POLL_S * 1e6)
             for run in world.runs.values():
                 if run.plan.ras:
                     yield from ((NCCL_WINDOWS, poll) for poll in ras.polls(run, tick_us, cluster))
+
+
+def _dumps(world: World) -> Iterator[CollectiveWindow]:
+    """The flight recorders of jobs that have hung for so long as their watchdogs wait, once a hang."""
+    for run in world.runs.values():
+        if run.hung and run.dumped_us != run.hung_us and world.now_us >= run.hung_us + run.plan.dump_s * 1e6:
+            run.dumped_us = run.hung_us
+            for dump in recorder.dumps(run, world.now_us, world.cluster):
+                if not world.silent(dump.node, world.now_us):
+                    yield dump
 
 
 def _told(world: World) -> list[Pair]:
@@ -91,14 +102,16 @@ def seen(world: World, happening: Happening, log: KernelLog) -> Iterator[Pair]:
         if happening.kind in TOLD_BY_SCHEDULER or world.runs[happening.job].plan.reports:
             yield JOB_EVENTS, happening
     elif isinstance(happening, KernelLine):
-        if not world.silent(happening.node, happening.ts_us):
+        node, ts_us = happening.node, happening.ts_us
+        if not world.silent(node, ts_us) and not world.uncollected(node, ts_us):
             event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
             if event is not None:
                 yield KERNEL_EVENTS, event
     else:
         plan = world.runs[happening.job].plan
-        for node in happening.rows_of if plan.reports else ():
-            if not world.silent(node, happening.end_us):
+        told = plan.reports and not world.unreported(plan.name, happening.end_us)
+        for node in happening.rows_of if told else ():
+            if not world.silent(node, happening.end_us) and not world.uncollected(node, happening.end_us):
                 yield JOB_STEPS, report(happening, node, world.cluster)
         for made in windows(world, happening) if plan.inspector else ():
             yield NCCL_WINDOWS, made
@@ -113,9 +126,9 @@ def sweep(world: World) -> Iterator[Pair]:
         if not stalled:
             yield GPU_SCRAPES, gpu_scrape(world, node)
         yield COLLECTOR_BEATS, beat(world, "dcgm", node, not stalled)
-        if world.nics and not quiet:
+        if world.nics and not quiet and not world.uncollected(node, now):
             yield FABRIC_SCRAPES, world.nics[node].scrape(now, cluster)
-        if not quiet:
+        if not quiet and not world.uncollected(node, now):
             yield (
                 COLLECTOR_BEATS,
                 Beat(
@@ -146,31 +159,28 @@ def sweep(world: World) -> Iterator[Pair]:
 
 
 def windows(world: World, step: Step) -> Iterable[CollectiveWindow]:
-    """The gradient all-reduce of a step, per communicator and node."""
-    run = world.runs[step.job]
-    job = run.job
+    """The gradients' all-reduce of a step, and what its pipelines sent: each rank's own."""
+    job = world.runs[step.job].job
     if job is None or job.members is not step.members:
         return
     for node, rows in step.rows_of.items():
-        if world.silent(node, step.end_us):
-            continue
-        groups: dict[str, list[int]] = {}
-        for row in rows:
-            groups.setdefault(job.communicator(step.members[row]), []).append(row)
-        for comm, own in groups.items():
-            yield window(job, step, comm, node, own, world.cluster)
+        if not world.silent(node, step.end_us) and not world.uncollected(node, step.end_us):
+            yield from (window(job, step, row, world.cluster) for row in rows)
+    for sent in pipes.windows(job, step, world.scenario.seed, world.cluster):
+        if not world.silent(sent.node, step.end_us) and not world.uncollected(sent.node, step.end_us):
+            yield sent
 
 
 def heartbeats(world: World) -> Iterator[Pair]:
     """Every rank that is alive says so, a hung one too."""
     for run in world.runs.values():
-        if run.job is None or not run.plan.reports:
+        if run.job is None or not run.plan.reports or world.unreported(run.plan.name, world.now_us):
             continue
         for member in run.job.members:
             node = member.slot.node
             if run.absent.get(member.rank) == "process_dead":
                 continue
-            if not world.silent(node, world.now_us):
+            if not world.silent(node, world.now_us) and not world.uncollected(node, world.now_us):
                 yield (
                     JOB_EVENTS,
                     JobEvent(

@@ -18,12 +18,14 @@ from infra.fleet.noise import stream
 from infra.fleet.port import FRAME_BYTES
 from infra.fleet.run import Run
 from infra.fleet.scenario import Scenario
-from infra.fleet.strain import gpu_stress, rank_stress, transfers
+from infra.fleet.strain import UNSLOWED, Slowed, gpu_stress, rank_stress, transfers
 from infra.fleet.troubles import Troubles
 
 DROP_COUNTERS = frozenset({"queue_drop_packets.0", "queue_drop_packets.3", "port_tx_discard_packets"})
 LINE_US = 150
 """Between two lines of one burst in the kernel log."""
+LOSSES = ("gpu_lost", "gpu_vanished")
+DOWN = ("node_down", "rack_down")
 DEATH_S = 2.0
 """From the death of a rank to the end of its job's other processes."""
 
@@ -52,10 +54,11 @@ class World:
         self._cable_of = {cable.gpu.name: cable.name for cable in self.layout.cable_by_name.values()}
         self._device_of = {cable.gpu.name: cable.device for cable in self.layout.cable_by_name.values()}
         self._slows_transfers = any(f.kind in ("slow_link", "nvlink_down", "pause_storm") for f in scenario.faults)
+        self._can_be_down = any(f.kind in DOWN for f in scenario.faults)
         self._calendar = Calendar()
         for fault in scenario.faults:
             self._calendar.at(self._us(fault.from_s), FAULTS_FIRST, partial(self._strike, fault))
-            if fault.kind in ("gpu_lost", "gpu_vanished") and fault.to_s < scenario.seconds:
+            if fault.kind in (*LOSSES, *DOWN) and fault.to_s < scenario.seconds:
                 self._calendar.at(self._us(fault.to_s), FAULTS_FIRST, partial(self._mend, fault))
         for plan in scenario.jobs:
             run = self.runs[plan.name]
@@ -79,7 +82,19 @@ class World:
 
     def silent(self, name: str, at_us: int) -> bool:
         """Whether nothing of a node, or of a switch, reaches its collectors at that time."""
-        return self._troubles.any(name, (at_us - self.start_us) / 1e6, "node_silent", "leaf_down")
+        at_s = (at_us - self.start_us) / 1e6
+        rack = self._rack_of.get(name, "")
+        return self._troubles.any(name, at_s, "node_silent", "node_down", "leaf_down") or self._troubles.any(
+            rack, at_s, "rack_down"
+        )
+
+    def uncollected(self, node: str, at_us: int) -> bool:
+        """Whether no collector runs on the node at that time; those elsewhere still reach it."""
+        return self._troubles.any(node, (at_us - self.start_us) / 1e6, "collectors_dead")
+
+    def unreported(self, job: str, at_us: int) -> bool:
+        """Whether the job's own reports are lost at that time."""
+        return self._troubles.any(job, (at_us - self.start_us) / 1e6, "reports_lost")
 
     def stalled(self, node: str, at_us: int) -> bool:
         """Whether the node's exporter does not answer at that time."""
@@ -114,12 +129,22 @@ class World:
                     continue
                 stress = gpu_stress(self._active(slot.name, dt_s), braked)
                 self.gpus[slot.name].tick(dt_s, run.load(slot) if run is not None else IDLE, stress)
-        self.fabric.tick(dt_s, lambda target: self._active(target, dt_s), self._rate)
+        self.fabric.tick(dt_s, lambda target: self._active(target, dt_s), self._rate, self._is_down)
         for node, nics in self.nics.items():
             slots = self.layout.gpu_slots[node]
             nics.tick(dt_s, [self._retries(slot) for slot in slots], [self._rate(s) / FRAME_BYTES for s in slots])
         self._calendar.at(self.now_us + round(dt_s * 1e6), THEN_TICKS, self._tick)
         return iter(())
+
+    def _is_down(self, node: str) -> bool:
+        """Whether a node, and with it its ends of all links, has been down since the last tick."""
+        before = self.now_us - round(self.scenario.interval_s * 1e6)
+        return self._can_be_down and self.down(node, before)
+
+    def down(self, node: str, at_us: int) -> bool:
+        """Whether a node has crashed or has no power at that time."""
+        at_s = (at_us - self.start_us) / 1e6
+        return self._troubles.any(node, at_s, "node_down") or self._troubles.any(self._rack_of[node], at_s, "rack_down")
 
     def _retries(self, slot: GpuSlot) -> float:
         """A second, of the NIC of a GPU that transfers: what a switch lost on the way."""
@@ -134,11 +159,11 @@ class World:
             return 0.0
         return ALGBW_GBS * 1e9 * TRANSFER_SHARE * run.job.nominal_s / run.flight.step_s
 
-    def _rank_stress(self, run: Run, member: Member, slower: dict[int, float]) -> RankStress:
+    def _rank_stress(self, run: Run, member: Member, slower: dict[int, Slowed]) -> RankStress:
         name = member.slot.name
         return rank_stress(
             self.gpus[name].clock_share,
-            slower.get(member.rank, 1.0),
+            slower.get(member.rank, UNSLOWED),
             own=self._active(name),
             host=self._active(member.slot.node),
             cable=self._active(self._cable_of.get(name, "")),
@@ -198,12 +223,11 @@ class World:
             return
         hangs = self._hangs(run)
         if hangs:
-            run.hung = True
+            run.hung, run.hung_us = True, self.now_us
             until = max(fault.to_s for fault in hangs)
             if until < self.scenario.seconds:
                 late_s = until - self._now_s
-                step.step_s = round(step.step_s + late_s, 6)
-                step.wait_s = [round(wait + late_s, 6) for wait in step.wait_s]
+                step.hold(late_s, {run.job.members[rank].dp for rank in run.gone} if run.job is not None else set())
                 self._calendar.at(step.end_us, THEN_JOBS, partial(self._land, run, step))
             return
         run.hung = False
@@ -217,9 +241,11 @@ class World:
         """What keeps a job's step from ending: a hang of all, a rank that is not there, a switch that is gone."""
         stops = self._troubles.stops(self._now_s)
         run.absent = {}
-        out = [fault for fault in self._active(run.plan.name) if fault.kind == "job_hang"]
+        out = [fault for fault in self._active(run.plan.name) if fault.kind in ("job_hang", "storage_hang")]
+        run.idle = any(fault.kind == "storage_hang" for fault in out)
         for member in run.job.members if run.job is not None and stops else ():
-            for place in (member.slot.name, self._device_of.get(member.slot.name, "")):
+            node = member.slot.node
+            for place in (self._device_of.get(member.slot.name, ""), member.slot.name, node, self._rack_of[node]):
                 if place in stops:
                     out.append(stops[place])
                     run.absent[member.rank] = stops[place].kind
@@ -245,6 +271,10 @@ class World:
         """What a fault does at its start, beyond what it does for as long as it lasts."""
         if fault.kind in ("link_flap", "leaf_down"):
             return self._edge(fault, down=True)
+        if fault.kind in DOWN:
+            return self._fall(fault)
+        if fault.kind == "sxid":
+            return self._switch_lines(fault)
         slot = self.layout.gpu_by_name.get(fault.target)
         if slot is None:
             return iter(())
@@ -257,17 +287,25 @@ class World:
             gpu.xid = fault.code
             if fault.active(self._now_s + fault.every_s):
                 self._calendar.at(self._us(self._now_s + fault.every_s), FAULTS_FIRST, partial(self._strike, fault))
-        elif fault.kind in ("gpu_lost", "gpu_vanished"):
+        elif fault.kind in LOSSES:
             self.lost |= {slot.name}
+        elif fault.kind == "row_remap":
+            gpu.remap(int(fault.size))
+        elif fault.kind in ("row_remap_failure", "sram_threshold"):
+            gpu.broken(fault.kind)
         elif fault.kind == "ecc_uncorrectable":
             gpu.uncorrectable(int(fault.size))
             gpu.xid = 45
         for place, text in enumerate(texts):
             said = KernelLine(self.now_us + LINE_US * place, slot.node, text)
             self._calendar.at(said.ts_us, FAULTS_FIRST, partial(_say, said))
-        if fault.kind in ("gpu_lost", "gpu_vanished", "ecc_uncorrectable") and run is not None and row is not None:
+        if fault.kind in (*LOSSES, "ecc_uncorrectable") and run is not None and row is not None:
             self._kill(run, f"{fault.name}: a rank died")
         return iter(())
+
+    def _switch_lines(self, fault: Fault) -> Iterator[Happening]:
+        for place in range(int(fault.size)):
+            yield KernelLine(self.now_us + LINE_US * place, fault.target, kernel_log.SXID)
 
     def _edge(self, fault: Fault, *, down: bool) -> Iterator[Happening]:
         """Links go down, or come up again: the hosts behind them see it."""
@@ -279,9 +317,33 @@ class World:
             self._calendar.at(self._us(self._now_s + lasts), FAULTS_FIRST, partial(self._edge, fault, down=not down))
 
     def _mend(self, fault: Fault) -> Iterator[Happening]:
-        """A lost GPU comes back after its node was restarted."""
-        self.lost -= {fault.target}
-        self.gpus[fault.target].reset()
+        """A lost GPU comes back after its node was restarted, and so do those of nodes that were down."""
+        back = {fault.target} if fault.kind in LOSSES else set(self._slots_of(fault))
+        self.lost -= back
+        for name in back:
+            self.gpus[name].reset()
+        return iter(())
+
+    def _slots_of(self, fault: Fault) -> list[str]:
+        """The GPUs of the node, or of the nodes of the rack, that a fault is on."""
+        nodes = self.layout.rack_nodes.get(fault.target, (fault.target,))
+        return [slot.name for node in nodes for slot in self.layout.gpu_slots[node]]
+
+    def _fall(self, fault: Fault) -> Iterator[Happening]:
+        """Nodes crash: their jobs hang until somebody finds out, and start again without them."""
+        gone = self._slots_of(fault)
+        self.lost |= set(gone)
+        for run in self.runs.values():
+            if any(name in run.places for name in gone):
+                found_out_us = self.now_us + round(run.plan.restart_s * 1e6)
+                self._calendar.at(found_out_us, THEN_JOBS, partial(self._give_up, run, run.attempt, fault.name))
+        return iter(())
+
+    def _give_up(self, run: Run, attempt: int, reason: str) -> Iterator[Happening]:
+        """Somebody found out that an attempt hangs."""
+        if run.attempt == attempt and run.hung:
+            run.hung = False
+            self._kill(run, reason)
         return iter(())
 
 

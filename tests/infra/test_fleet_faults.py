@@ -108,20 +108,71 @@ def test_nvlinks_that_are_down_are_seen_and_hold_up_the_tensor_group() -> None:
 
 
 @pytest.mark.parametrize(("kind", "state"), [("rank_hang", "ready"), ("process_dead", "dead")])
-def test_a_rank_that_does_not_take_part_stands_behind_in_its_communicator(kind: str, state: str) -> None:
+def test_a_rank_that_does_not_take_part_stands_behind_and_its_partner_waits_for_it(kind: str, state: str) -> None:
     pairs = story(kind, "node-02/1")  # rank 5: tensor place 1, replica 2
     polls = [m for _, m in pairs if isinstance(m, CollectiveWindow) and m.source == "nccl-ras" and at_s(m) > 80]
     behind = {
-        (rank, member.state)
+        (poll.comm_size, member.host, member.nvml, member.state)
         for poll in polls
-        for rank, seq, member in zip(poll.rank, poll.seq, poll.members, strict=True)
+        for seq, member in zip(poll.seq, poll.members, strict=True)
         if (seq or 0) < max(s or 0 for s in poll.seq)
     }
-    assert behind == {(2, state)}
+    # Both of the replica do not come to the two groups of gradients; only one is missed inside the step.
+    assert behind == {(6, "node-02", 0, "ready"), (6, "node-02", 1, state), (2, "node-02", 1, state)}
     assert reports(pairs, 50) == []
     beats = Counter(m.rank for _, m in pairs if isinstance(m, JobEvent) and m.kind == "heartbeat" and at_s(m) > 60)
     assert (beats[5] == 0) is (kind == "process_dead")
     assert beats[4] > 3
+
+
+def inspector(pairs: list[Pair], from_s: float, name: str = "dp") -> dict[str, list[tuple[int, float]]]:
+    """Communicator -> (rank, microseconds) of every operation."""
+    out: dict[str, list[tuple[int, float]]] = {}
+    for _, m in pairs:
+        if isinstance(m, CollectiveWindow) and m.comm_name == name and at_s(m) > from_s:
+            row = zip(m.rank, m.exec_us, strict=True)
+            out.setdefault(m.comm, []).extend((rank or 0, exec_us or 0.0) for rank, exec_us in row)
+    return out
+
+
+def test_the_replica_of_a_slow_rank_waits_for_nobody_and_no_transfer_grows() -> None:
+    transfer_us = min(
+        us for rows in inspector(story("slow_gpu", "node-02/1", "from_s = 119"), 20).values() for _, us in rows
+    )
+    comms = inspector(story("slow_gpu", "node-02/1", "from_s = 40\nsize = 0.5"), 60)  # replica 2
+    assert len(comms) == 2
+    for rows in comms.values():
+        assert max(us for rank, us in rows if rank == 2) < 1.3 * transfer_us
+        assert min(us for rank, us in rows if rank != 2) > 3.0 * transfer_us
+
+
+def test_each_process_tells_its_own_collectives() -> None:
+    pairs = story("slow_gpu", "node-02/1", "from_s = 119")
+    windows = [m for _, m in pairs if isinstance(m, CollectiveWindow) and m.source == "nccl-inspector"]
+    assert {len(m.rank) for m in windows} == {1}
+    assert len({(m.node, m.pid) for m in windows}) == 12
+
+
+def test_processes_of_a_node_that_crashed_are_gone_until_the_job_goes_on_without_it() -> None:
+    pairs = story("node_down", "node-02")
+    steps = [m for _, m in pairs if isinstance(m, StepReport)]
+    assert {m.node for m in steps if at_s(m) < 40} == {"node-01", "node-02", "node-03"}
+    assert {(m.node, m.attempt) for m in steps if at_s(m) > 60} == {("node-01", 1), ("node-03", 1)}
+    assert not any(isinstance(m, GpuScrape) and m.node == "node-02" and at_s(m) >= 40 for _, m in pairs)
+    assert last(pairs, "leaf-1").ports[1].oper_up is False
+
+
+def test_a_job_that_waits_for_its_storage_is_in_no_collective() -> None:
+    text = FLEET + "dump_s = 20\n" + '[[faults]]\nkind = "{}"\ntarget = "{}"\nfrom_s = 40\n'
+    for kind, target, waiting in (
+        ("storage_hang", "train", 0),
+        ("job_hang", "train", 12),
+        ("rank_hang", "node-02/1", 11),
+    ):
+        pairs = messages(parse(text.format(kind, target), "test.toml", "test"))
+        dumps = [m for _, m in pairs if isinstance(m, CollectiveWindow) and m.source == "flight-recorder"]
+        assert len({m.job_rank for m in dumps}) == 12
+        assert len({m.job_rank for m in dumps if "started" in m.state}) == waiting, kind
 
 
 def test_an_exporter_that_stalls_stops_its_pages_and_nothing_else() -> None:
