@@ -17,17 +17,22 @@ def news(row: AlertRow, told: Told | None, now_us: int, limits: AlertLimits) -> 
     """What there is to say now, weightiest first; a receiver says the first of those that it says at all."""
     now = row.incident
     if told is None:
+        # What was loud once may have got there, though the answer did not.
         if is_over(row):
-            yield from ("opened and ended",) if row.alerts else ()
+            if row.alerts:
+                yield "opened and ended"
         elif not is_quiet(now):
             yield "opened"
+        elif row.alerts:
+            yield "quiet"
     elif told.event in ("ended", "opened and ended"):
         return
     elif is_over(row):
         yield "ended"
     elif is_quiet(now):
-        yield from ("quiet",) if told.event != "quiet" else ()
-    elif told.event == "quiet":
+        if told.event != "quiet" or told.is_unsure:
+            yield "quiet"
+    elif told.event == "quiet" or told.is_unsure:
         yield "loud"
     else:
         yield from _changes(now, told, now_us, limits)
@@ -49,14 +54,16 @@ def _changes(now: Incident, told: Told, now_us: int, limits: AlertLimits) -> Ite
 
 
 def told_now(incident: Incident, event: Event, now_us: int, before: Told | None) -> Told:
-    """What a receiver knows once it took this. A first word says nothing of who has seen it: that comes after."""
+    """What a receiver knows once it took this. A first word, also after a mute, says nothing of who has seen it: that
+    comes after."""
+    was_acked = before is not None and before.acked_by is not None and event != "loud"
     return Told(
         event=event,
         severity=incident.severity,
         cause_word=incident.cause_word,
         part=_part(incident),
         action=incident.action,
-        acked_by=incident.acked_by if event == "acked" or (before is not None and before.acked_by) else None,
+        acked_by=incident.acked_by if event == "acked" or was_acked else None,
         ts_us=incident.ts_us,
         at_us=now_us,
     )

@@ -57,6 +57,8 @@ class Told(Struct, frozen=True, kw_only=True):
     ts_us: int
     """Of the incident's edge that was told."""
     at_us: int
+    is_unsure: bool = False
+    """Quiet or loud was tried since, and it did not say that it took it: it may have."""
 
 
 class AlertRow(Struct):

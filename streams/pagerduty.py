@@ -24,9 +24,11 @@ _ACTIONS: dict[Event, str] = {
     "acked": "acknowledge",
     "quiet": "resolve",
     "ended": "resolve",
+    "opened and ended": "resolve",
 }
 """A trigger of an open one adds to its log and wakes nobody again. What is muted is resolved there: it cannot wait
-in silence. An incident that is over before PagerDuty answered wakes nobody."""
+in silence. An incident that is over before PagerDuty answered wakes nobody; a resolve of what it does not know is
+ignored there."""
 
 
 @dataclass(slots=True)

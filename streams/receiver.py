@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import structs
+
 from streams.alert_news import Event, news, told_now
 from streams.alerts import AlertBook, AlertRow
 from streams.contract import Incident
@@ -128,5 +130,9 @@ class Teller:
             log.error("%s refuses %s, it is offered again: %s", self.name, due[0][2].incident.id, answer.words)
             self._held[due[0][0]] = now_us + HELD_US
             return True
+        for key, row, item in due:
+            before = row.told.get(self.name)
+            if before is not None and item.event in ("quiet", "loud") and not before.is_unsure:
+                self.book.note(key, row, self.name, structs.replace(before, is_unsure=True))
         self.patience.failed(self.name, answer, self.now_us())
         return False

@@ -163,7 +163,11 @@ def test_a_receiver_that_is_away_for_an_hour_hears_each_thing_once_when_it_is_ba
                 hooked = [(b["incident"], b["event"]) for b in there.got if "event" in b]
                 (said,) = [b["text"] for b in there.got if "text" in b]
                 # A pager is not woken for what is over; a chat and a ticket system hear that it was.
-                assert [(b["event_action"], b["payload"]["class"]) for b in keys] == [("trigger", "xid_79")]
+                assert [(b["event_action"], b["dedup_key"]) for b in keys] == [
+                    ("resolve", "lockstep/default/inc-over"),
+                    ("trigger", "lockstep/default/inc-1"),
+                ]
+                assert keys[1]["payload"]["class"] == "xid_79"
                 assert hooked == [("inc-over", "opened_and_ended"), ("inc-1", "opened")]
                 assert "New page: xid_79 on GPU 3 of n1" in said
                 assert "Came and went while no message got through" in said
