@@ -45,6 +45,11 @@ class Alertmanager:
         """Its address, without a name or path in it."""
         return f"alertmanager {shown(self.poster.url)}"
 
+    @property
+    def is_away(self) -> bool:
+        """It is waited for."""
+        return self.patience.failing
+
     async def send_due(self, now_us: int) -> None:
         """Send new and ended alerts at once, open ones every minute, ended ones for five minutes."""
         if not self.patience.is_due(now_us):

@@ -39,6 +39,11 @@ class AlertsFile:
         """With its path."""
         return f"terminal and file {self.path}"
 
+    @property
+    def is_away(self) -> bool:
+        """A disk that is full ends the worker."""
+        return False
+
     def open(self) -> None:
         """Read what was written before. Raises `SettingError` when the file cannot be used."""
         try:

@@ -148,6 +148,8 @@ class Parts:
             if group is not None and tp.topic in self.judge.topics:
                 reached = group.reached.next.get(tp.topic, 0)
             lag[tp.topic] = lag.get(tp.topic, 0) + max(0, end - reached)
+        for receiver in self.pager.receivers:
+            self.metrics.away.labels(receiver.name).set(receiver.is_away)
         for topic, behind in lag.items():
             self.metrics.lag.labels(topic).set(behind)
 

@@ -24,6 +24,7 @@ class Metrics:
     delay: Histogram = field(init=False)
     states: Gauge = field(init=False)
     recovering: Gauge = field(init=False)
+    away: Gauge = field(init=False)
 
     def __post_init__(self) -> None:
         r = self.registry
@@ -42,6 +43,9 @@ class Metrics:
             registry=r,
         )
         self.states = Gauge("lockstep_stream_states", "Detector states in memory", registry=r)
+        self.away = Gauge(
+            "lockstep_stream_receiver_away", "1 while a receiver of alerts takes none", ["receiver"], registry=r
+        )
         self.recovering = Gauge("lockstep_stream_recovering", "1 while state is being rebuilt", registry=r)
 
     def judged(self, topic: str) -> Callable[[Message], None]:

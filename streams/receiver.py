@@ -34,6 +34,10 @@ class Receiver(Protocol):
     def name(self) -> str:
         """For people, without secrets; also the name under which the Table keeps what it was told."""
 
+    @property
+    def is_away(self) -> bool:
+        """Did it not take what it was sent last?"""
+
     async def send_due(self, now_us: int) -> None:
         """Send what it has not heard yet, if it may be tried now."""
 
@@ -75,6 +79,11 @@ class Teller:
     def name(self) -> str:
         """As the channel calls itself."""
         return self.channel.name
+
+    @property
+    def is_away(self) -> bool:
+        """It is waited for."""
+        return self.patience.failing
 
     async def send_due(self, now_us: int) -> None:
         """Until nothing is due, it does not answer, or it wants a pause."""

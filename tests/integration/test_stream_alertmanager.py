@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -339,6 +341,23 @@ def test_tickets_go_to_their_owner(tmp_path: Path) -> None:
             "/ticket/network",
             "/ticket/telemetry",
         ]
+
+
+@needs_alertmanager
+def test_alert_test_arrives_and_ends(tmp_path: Path) -> None:
+    with receiver() as hook, alertmanager(configuration(hook, tmp_path), free_port()) as url:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
+        said = subprocess.run(
+            [sys.executable, "-m", "infra.command.main", "alert-test", "--for", "4s"],
+            env=environment | {"LOCKSTEP_ALERTMANAGER": url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        wait_until(lambda: len(hook.got) >= 2, lambda: (hook.got, said))
+    assert hook.notified() == [("/page", "firing", 1, "LockstepTest"), ("/page", "resolved", 1, "LockstepTest")]
+    assert said.stdout.count(f"  alertmanager {url}  took it: 200") == 2
+    assert said.returncode == 0
 
 
 AMTOOL = shutil.which("amtool")
