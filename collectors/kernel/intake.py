@@ -13,6 +13,9 @@ from collectors.kernel.log import KernelLog
 from collectors.settings import collector_name
 from collectors.source import Outlet
 
+LONGEST_LINE = 64 << 10
+"""The kernel prints a line of 1 KiB at most, and no log daemon's frame around it is longer; the rest is none."""
+
 
 class Intake:
     """Publishes the events of one log and counts for its beat. `target` names the log."""
@@ -43,7 +46,8 @@ class Intake:
         """One line of text; `number` is where it stands in its file."""
         self._lines += 1
         where = "" if number is None else f"line {number}: "
-        self._try(lambda: self._log.read(raw.decode("utf-8", "replace").rstrip("\r\n")), raw, where)
+        text = raw[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r\n")
+        self._try(lambda: self._log.read(text), raw, where)
 
     def record(self, record: KmsgRecord | KmsgGap | bytes, boot_us: int) -> None:
         """One record of /dev/kmsg."""
