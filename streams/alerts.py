@@ -1,7 +1,8 @@
 """Incidents as alerts: what is open, what it is called, and who was told what of it. No clock, no network.
 
 The labels are an alert's identity: they are fixed when the incident is first told and outlive a new cause. Only a
-graver severity makes a second alert of one incident, and then the first one ends: a ticket became a page.
+graver severity makes a second alert of one incident, named by what is known then, and the first one ends: a ticket
+became a page.
 Who is muted or at planned work is not told; what was told before ends there, and begins again with the mute's end.
 """
 
@@ -178,7 +179,9 @@ def _moved(row: AlertRow) -> Alert | None:
         return None
     if last is not None:
         last.ended_us = incident.ts_us
-    labels = {**(row.alerts[0].labels if row.alerts else labels_of(incident)), **grade(incident)}
+    labels = {**row.alerts[-1].labels, **grade(incident)} if row.alerts else labels_of(incident)
+    if row.alerts and labels != row.alerts[-1].labels:
+        labels = labels_of(incident)  # a new alert in any case: by what is known now
     started_us = incident.ts_us if row.alerts else incident.opened_us
     # One label set is one alert: what ended under the same labels is the same alert again.
     row.alerts = [a for a in row.alerts if a.labels != labels]

@@ -34,7 +34,8 @@ def place(finding: Finding, world: World, said: str = "") -> str:
         return ", ".join(words)
     node, uuid = finding_node(finding, world), finding_gpu(finding, world)
     if s.kind == "rank":
-        words.append(f"rank {s.rank} of {s.job}")
+        if not _says(said, f"rank {s.rank} of {s.job}"):
+            words.append(f"rank {s.rank} of {s.job}")
     elif s.kind != "gpu" and not _says(said, s.id):
         words.append(f"{s.kind} {s.id}")
     if node is not None and not (s.kind == "node" and s.id == node) and not _says(said, node):

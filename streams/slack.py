@@ -96,6 +96,8 @@ def _part(i: Incident) -> str:
     s = i.subject
     if s.kind == "gpu" and s.node is not None and s.gpu_index is not None:
         return f"GPU {s.gpu_index} of {s.node}"
+    if s.kind == "rank" and s.rank is not None and s.job is not None:
+        return f"rank {s.rank} of {s.job}"
     return f"{s.kind} {s.id}"
 
 

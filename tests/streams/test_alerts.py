@@ -86,6 +86,18 @@ def test_a_ticket_that_becomes_a_page_ends_and_a_page_opens() -> None:
     assert (pages(page), page.ended_us) == (True, None)
 
 
+def test_a_page_that_was_a_ticket_is_named_by_the_cause_as_known_then() -> None:
+    book = AlertBook()
+    book.learn(told(severity="warning", cause_word="link_down", owner="network"))
+    assert book.learn(told(severity="warning", state="updated", ts_us=T0 + S, cause_word="node_silent")) is None
+    page = book.learn(told(state="updated", ts_us=T0 + 2 * S, cause_word="node_silent"))
+    assert page is not None
+    assert [(a.labels["alertname"], a.labels["owner"]) for a in book.alerts()] == [
+        ("LinkDown", "network"),
+        ("NodeSilent", "fleet"),
+    ]
+
+
 def test_an_open_alert_ends_in_five_minutes_unless_sent_again_and_a_cleared_one_has_ended() -> None:
     book = AlertBook()
     alert = book.learn(told())
