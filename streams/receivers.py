@@ -60,8 +60,8 @@ def read(settings: StreamSettings) -> Addresses:
 
 
 def http_session() -> aiohttp.ClientSession:
-    """For all receivers; whoever does not answer is given up after a while."""
-    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_S))
+    """For all receivers, through the proxies of the environment; whoever does not answer is given up after a while."""
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_S), trust_env=True)
 
 
 def channels(settings: StreamSettings, to: Addresses, session: aiohttp.ClientSession) -> list[Channel]:

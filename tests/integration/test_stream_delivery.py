@@ -17,8 +17,9 @@ import pytest
 from infra.kafka.process import free_port
 from streams.alerts import AlertBook
 from streams.contract import INCIDENTS, Incident
+from streams.posting import Poster
 from streams.receiver import Teller
-from streams.receivers import receivers
+from streams.receivers import http_session, receivers
 from streams.settings import StreamSettings
 from tests.integration.fake_receiver import FakeReceiver, fake, until
 from tests.integration.stream_line import Line, line, wait_until
@@ -434,3 +435,16 @@ def test_a_worker_killed_while_receivers_are_away_loses_nothing_and_says_nothing
 
 def opened(live: Line) -> list[Incident]:
     return [i for i in live.read(INCIDENTS) if i.state == "opened"]
+
+
+def test_the_way_out_may_be_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with fake() as proxy:
+            monkeypatch.setenv("HTTP_PROXY", proxy.url)
+            monkeypatch.delenv("NO_PROXY", raising=False)
+            monkeypatch.delenv("no_proxy", raising=False)
+            async with http_session() as session:
+                answer = await Poster(session, "http://events.example/v2/enqueue").post({"a": 1})
+            assert (answer.taken, proxy.got) == (True, [{"a": 1}])
+
+    run(story)
