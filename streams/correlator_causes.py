@@ -17,6 +17,10 @@ _LINKS_OF_GPUS = frozenset({"nvlink_down", "nvlink_failed", "nvswitch_reset_requ
 _REMOTE_COLLECTOR = 42
 """A collector that runs elsewhere and fell silent explains the silence of what it read, not the other way round."""
 
+UNREPORTED = frozenset({"rank_silent", "job_silent", "steps_incomplete"})
+"""Reports of steps are missing while the job may go on: so it looks where their collector is gone."""
+_STEPS_COLLECTOR = "steps@"
+
 HURTS_BY_PLACE = frozenset({"throttle", "lossless_drop"})
 """Detectors that cannot know whom they hurt: critical when a job runs there, whatever they said."""
 
@@ -41,6 +45,9 @@ def explains(
     if level(cause, world) <= level(effect, world):
         return False
     if effect.subject.kind == "job":
+        if effect.cause in UNREPORTED and cause.subject.id.startswith(_STEPS_COLLECTOR):
+            host = collector_host(cause.subject.id)
+            return host is not None and effect.subject.id in world.jobs_on_node(effect.cluster, host)
         return effect.cluster == cause.cluster and effect.subject.id in jobs
     # What a storm holds up still answers those who read it.
     spoiled = cause_parts.own if is_silent_part(effect) else cause_parts.own | cause_parts.reach

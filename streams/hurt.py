@@ -52,6 +52,8 @@ def _jobs(finding: Finding, world: World) -> dict[str, tuple[float, str]]:
     if s.kind == "rack":
         nodes = world.states.nodes_in(c, s.id)
         return {job: (1.0, "has ranks in the rack") for node in nodes for job in world.jobs_on_node(c, node)}
+    if s.kind == "device" and s.node is not None:
+        return dict.fromkeys(world.jobs_on_node(c, s.node), (1.0, "has ranks on the node that it is part of"))
     if s.kind == "device":
         below = dict.fromkeys(world.jobs_below(c, s.id), (1.0, "has ranks below the switch"))
         return below or _crossing_device(c, s.id, world)

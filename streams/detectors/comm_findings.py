@@ -33,7 +33,8 @@ def late_finding(state: CommState, limits: CommLimits, late: list[Late], ts_us: 
     who = who_of(state, first.end, first.rank_in)
     job, node = state.kept.job, first.end.node
     waits = min(0.95, seen.waits)
-    several = len(late) > 1
+    ranks = max(len(late), len(seen.last))
+    several = ranks > 1
     subject = Subject(kind="node", id=node, node=node, job=job)
     if not several and who.rank is not None:
         subject = Subject(
@@ -45,7 +46,7 @@ def late_finding(state: CommState, limits: CommLimits, late: list[Late], ts_us: 
             gpu_uuid=who.gpu_uuid,
             gpu_index=who.gpu_index,
         )
-    name = f"{len(late)} ranks on {node}" if several else who.words()
+    name = f"{ranks} ranks on {node}" if several else who.words()
     comes = "come" if several else "comes"
     comms = sorted({name for one in late for name in one.looks})
     evidence = [

@@ -9,6 +9,8 @@ from streams.detectors.comm_limits import CommLimits
 from streams.detectors.comm_state import Comm, CommState, End
 from streams.detectors.straggler_statistic import median
 
+_NODES = 3
+"""Of two nodes one comes last by half of chance."""
 _ROUNDS = 2
 """Times `collectives` that are looked back on at most."""
 
@@ -18,8 +20,8 @@ class Look(NamedTuple):
 
     since_us: int
     collectives: int
-    last: int | None
-    """The rank that came last most often."""
+    last: tuple[int, ...]
+    """The rank that came last most often; where no single one stands out, those of the node that did."""
     share: float
     """In this share of the collectives."""
     waits: float
@@ -62,9 +64,8 @@ def look(limits: CommLimits, comm: Comm) -> Look | None:
             last[rank] = last.get(rank, 0) + times
         if count < limits.collectives or seconds * 1e6 < limits.late_least_us:
             continue
-        most = max(last, key=lambda rank: last[rank], default=None)
-        share = last[most] / count if most is not None else 0.0
-        sure = _sure(limits, comm, rounds, share)
+        most, of, share = _most(limits, comm, last, count)
+        sure = _sure(limits, of / comm.size, rounds, share)
         since_us = window.ts_us - int(window.seconds * 1e6)
         now = Look(since_us, count, most, share, wait_s / seconds, median(waits), sure)
         found = now if sure or found is None else found
@@ -73,9 +74,29 @@ def look(limits: CommLimits, comm: Comm) -> Look | None:
     return found
 
 
-def _sure(limits: CommLimits, comm: Comm, rounds: int, share: float) -> bool:
-    """Chernoff: an even draw has such a share with a probability of at most exp(-rounds x D(share || 1 / ranks))."""
-    even = 1 / comm.size
+def _most(limits: CommLimits, comm: Comm, last: dict[int, int], count: int) -> tuple[tuple[int, ...], int, float]:
+    """Who came last most often, of how many ranks, in which share of the collectives.
+
+    All ranks of a slow host are late, and each in a part of the collectives only: together they stand out.
+    """
+    rank = max(last, key=lambda one: last[one], default=None)
+    if rank is None:
+        return (), 1, 0.0
+    if last[rank] >= limits.share * count:
+        return (rank,), 1, last[rank] / count
+    nodes: dict[str, list[int]] = {}
+    for one, end in comm.ends.items():
+        nodes.setdefault(end.node, []).append(one)
+    times = {node: sum(last.get(one, 0) for one in ranks) for node, ranks in nodes.items()}
+    node = max(times, key=lambda name: (times[name], name), default=None)
+    if node is None or len(nodes) < _NODES or times[node] < limits.share * count:
+        return (rank,), 1, last[rank] / count
+    late = tuple(sorted(one for one in nodes[node] if last.get(one, 0) > 0))
+    return late, len(nodes[node]), times[node] / count
+
+
+def _sure(limits: CommLimits, even: float, rounds: int, share: float) -> bool:
+    """Chernoff: a draw by chance has such a share with a probability of at most exp(-rounds x D(share || even))."""
     if share < limits.share or share <= even:
         return False
     far = share * math.log(share / even)
@@ -91,7 +112,7 @@ def is_late(limits: CommLimits, seen: Look) -> bool:
 
 def is_calm(limits: CommLimits, seen: Look, rank: int) -> bool:
     """Is it clear that this rank holds nobody up?"""
-    return seen.waits < limits.settled_waits or seen.last != rank or seen.share < limits.settled_share
+    return seen.waits < limits.settled_waits or rank not in seen.last or seen.share < limits.settled_share
 
 
 def late_ranks(limits: CommLimits, state: CommState, now_us: int) -> list[Late]:
@@ -102,17 +123,18 @@ def late_ranks(limits: CommLimits, state: CommState, now_us: int) -> list[Late]:
     waiting: set[End] = set()
     for name, comm in state.comms.items():
         seen = fresh_look(limits, comm, now_us)
-        if seen is None or seen.last is None or seen.share < limits.share or seen.waits <= limits.waits:
+        if seen is None or not seen.last or seen.share < limits.share or seen.waits <= limits.waits:
             continue
-        end = comm.ends.get(seen.last)
-        if end is None or _crosses(state, comm, pipe_of):
+        ends = [(rank, comm.ends[rank]) for rank in seen.last if rank in comm.ends]
+        if not ends or _crosses(state, comm, pipe_of):
             continue
         # To excuse those that wait takes less than to blame the one that they wait for.
-        waiting |= {other for rank, other in comm.ends.items() if rank != seen.last}
+        waiting |= {other for rank, other in comm.ends.items() if rank not in seen.last}
         if not seen.sure:
             continue
-        found = late.setdefault(end, Late(end))
-        found.rank_in[name], found.looks[name] = seen.last, seen
+        for rank, end in ends:
+            found = late.setdefault(end, Late(end))
+            found.rank_in[name], found.looks[name] = rank, seen
     # A node that stands for its processes may hold both: those that are late and those that wait.
     waiting = {end for end in waiting if end.pid is not None}
     staged = _stages(limits, pipes, pipe_of, late)

@@ -113,6 +113,8 @@ class HangDetector:
         elif kept.ended_us is not None:
             return out
         elif event.kind == "heartbeat":
+            if event.ts_us > state.pace.beat_us + self.limits.heartbeat_us:
+                state.beats_from_us = event.ts_us
             state.pace.beat_us = max(state.pace.beat_us, event.ts_us)
             out += self._beats(state)
         elif event.kind == "checkpoint" and event.ts_us > state.pace.last_us:

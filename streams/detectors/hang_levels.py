@@ -24,7 +24,8 @@ def next_due(state: HangState, limits: HangLimits) -> tuple[int, Judge] | None:
         due.append((state.recorder.newest_us + limits.dumps_us, dumps))
     if kept.reports and kept.ended_us is None and "job" not in kept.episodes.open:
         sign_us = max(pace.last_us, pace.counted_us)
-        due.append((sign_us + pace.limit_us(limits) + state.lag_us, overdue))
+        due_us = sign_us + pace.limit_us(limits) + state.lag_us
+        due.append((max(due_us, _told_us(state, limits) + state.lag_us), overdue))
     return min(due, key=lambda one: one[0], default=None)
 
 
@@ -109,6 +110,15 @@ def dumps(state: HangState, limits: HangLimits, deadline_us: int) -> list[Findin
 def limit_of(state: HangState, limits: HangLimits) -> int:
     """How long nothing may be heard of the job: of its steps, or where none are told of its counts."""
     return state.pace.limit_us(limits) if state.kept.reports else limits.alone_unknown_us
+
+
+def _told_us(state: HangState, limits: HangLimits) -> int:
+    """When RAS has told, or with its next poll tells, whether counts moved on after the last step; 0: it does not."""
+    pace, ras = state.pace, state.ras
+    if not ras.before_us or ras.judged_us < pace.last_us + _drain_us(pace):
+        return 0
+    gap_us = min(ras.judged_us - ras.before_us, limits.still_us + limits.jitter_us) if ras.still_us == 0 else 0
+    return ras.judged_us + gap_us + limits.settle_us
 
 
 def _drain_us(pace: Pace) -> int:

@@ -95,6 +95,8 @@ class HangState:
     """Rank -> its highest step."""
     beats: dict[int, int] = field(default_factory=dict)
     """Rank -> its last heartbeat."""
+    beats_from_us: int = 0
+    """When heartbeats came again after those of all ranks had stopped: before it none was missing."""
     beats_due_us: int = 0
     """Heartbeats are looked through no sooner: there may be thousands."""
     roll: Roll = field(default_factory=Roll)
@@ -118,7 +120,7 @@ class HangState:
         self.seen.clear()
         self.step.clear()
         self.beats.clear()
-        self.beats_due_us = 0
+        self.beats_due_us = self.beats_from_us = 0
         self.ras = Ras()
         self.recorder = Recorder()
         self.oldest_us = self.resumed_us = 0

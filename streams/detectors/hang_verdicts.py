@@ -45,7 +45,8 @@ def by_reports_alone(state: HangState) -> Verdict:
 
 def by_heartbeats(state: HangState, limits: HangLimits, now_us: int) -> Verdict | None:
     """Level 1c: processes whose heartbeats stopped while those of others go on."""
-    lost = {rank for rank, beat_us in state.beats.items() if beat_us + limits.heartbeat_us <= now_us}
+    from_us = state.beats_from_us
+    lost = {rank for rank, beat_us in state.beats.items() if max(beat_us, from_us) + limits.heartbeat_us <= now_us}
     if not lost or len(lost) == len(state.beats):
         return None
     blamed = in_order({state.roll.of_rank(rank) for rank in lost})

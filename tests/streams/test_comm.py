@@ -71,6 +71,13 @@ def test_two_ranks_of_one_host_are_the_host() -> None:
     assert [c.id for c in found[0].candidates] == ["j/2", "j/3"]
 
 
+def test_a_slow_host_of_many_replicas_is_found_though_none_of_them_comes_last_most_often() -> None:
+    job = Nccl(dp=16, per_node=4, sigma=0.03, compute=lambda r, s: 1.4 if 4 <= r < 8 and s >= 50 else 1.0)
+    found = run(told(job, 150))
+    assert shape(found) == [("opened", "host_slow", "n1")]
+    assert found[0].summary.startswith("4 ranks on n1 of j come last in ")
+
+
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 0.15])
 @pytest.mark.parametrize("form", [(8, 1, 1), (2, 1, 1), (4, 1, 4), (4, 2, 2)])
 def test_a_noisy_job_in_which_nobody_is_slow_brings_nothing(sigma: float, form: tuple[int, int, int]) -> None:

@@ -41,7 +41,7 @@ def incidents(items: Sequence[Item]) -> list[Incident]:
 
 def test_one_page_gets_better_from_suspicion_to_the_absent_rank() -> None:
     dumps = [dump(r, inside() if r != 3 else BEFORE, at_s=420) for r in range(4)]
-    found = incidents([*healthy(), *by_time([*hung([101, 101, 101, 100], 241, 600), *dumps])])
+    found = incidents([*healthy(), *by_time([*hung([101, 101, 101, 100], 265, 600), *dumps])])
     assert [(i.state, i.cause_word) for i in found] == [
         ("opened", "job_hang_suspected"),
         ("updated", "job_hang_confirmed"),

@@ -64,8 +64,8 @@ def test_a_hang_is_confirmed_within_a_minute_and_names_the_rank_that_is_behind()
 
 
 def test_a_hang_that_is_suspected_first_gets_the_better_cause_in_the_same_episode() -> None:
-    found = run([*healthy(), *hung([101, 101, 101, 100], 241, 400)])
-    assert shape(found) == [("opened", "job_hang_suspected", 260), ("updated", "job_hang_confirmed", 273)]
+    found = run([*healthy(), *hung([101, 101, 101, 100], 265, 400)])
+    assert shape(found) == [("opened", "job_hang_suspected", 260), ("updated", "job_hang_confirmed", 297)]
     assert len({(f.subject.id, f.episode_us) for f in found}) == 1
 
 
@@ -105,6 +105,13 @@ def test_counts_that_move_mean_that_only_the_reports_are_missing() -> None:
     assert shape(found) == [("opened", "job_silent", 333)]
     assert found[0].severity == "warning"
     assert "its collectives go on" in found[0].summary
+
+
+def test_counts_that_moved_after_the_last_step_are_asked_once_more_before_anybody_is_woken() -> None:
+    """Polls that fall late between two steps: at the deadline one has moved, and only the next can tell why."""
+    going = [poll(at, [at // 2] * 4) for at in range(231, 700, 30)]
+    found = run([*healthy(), *by_time([*going, *map(tick, range(211, 700))])])
+    assert [(edge.state, edge.cause, edge.severity) for edge in found] == [("opened", "job_silent", "warning")]
 
 
 def test_counts_that_move_on_all_ranks_end_a_hang() -> None:
@@ -166,6 +173,14 @@ def test_a_heartbeat_that_stops_makes_a_suspected_hang_a_dead_process() -> None:
     found = run([item for item in items if not isinstance(item, CollectiveWindow)])
     assert shape(found) == [("opened", "job_hang_suspected", 260), ("updated", "process_dead", 285)]
     assert found[1].subject.rank == 3
+
+
+def test_heartbeats_that_come_again_node_by_node_do_not_make_those_dead_that_come_last() -> None:
+    beats = [_beat(at, rank) for at in range(15, HUNG_S, 30) for rank in range(4)]
+    back = [_beat(at + (20 if rank > 1 else 0), rank) for at in range(415, 500, 30) for rank in range(4)]
+    items = by_time([*healthy(), *beats, *back, *map(tick, range(200, 500))])
+    found = run([item for item in items if not isinstance(item, CollectiveWindow)])
+    assert [edge.cause for edge in found] == ["job_hang_suspected"]
 
 
 def test_an_end_while_it_hangs_clears_it() -> None:
