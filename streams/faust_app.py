@@ -12,6 +12,7 @@ from collectors.contract.errors import UserError
 from collectors.contract.kafka import KafkaClient
 from collectors.contract.topic import Topic
 from streams.client import Clients
+from streams.faust_consumer import Transport
 from streams.security import security
 from streams.settings import StreamSettings
 
@@ -22,7 +23,7 @@ def faust_app(kafka: KafkaClient, settings: StreamSettings, state: Path, worker:
     """The Faust app with the settings that were tried: quick to notice a dead worker, no web server, no standbys."""
     folder = state / "stream" / f"worker-{worker}"
     folder.mkdir(parents=True, exist_ok=True)
-    return faust.App(
+    app = faust.App(
         settings.group,
         broker=[f"aiokafka://{host}" for host in kafka.bootstrap.split(",")],
         broker_credentials=security(kafka.properties).faust(),
@@ -47,6 +48,8 @@ def faust_app(kafka: KafkaClient, settings: StreamSettings, state: Path, worker:
         producer_compression_type="zstd",
         worker_redirect_stdouts=False,
     )
+    app.transport = Transport(app.conf.broker_consumer, app)
+    return app
 
 
 async def partitions_of(clients: Clients, topics: list[Topic[Any]]) -> dict[str, int]:
