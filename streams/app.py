@@ -138,7 +138,7 @@ class Parts:
         if asyncio.get_running_loop().time() - self.swept > SWEEP_S:
             self.swept = asyncio.get_running_loop().time()
             await self.judge.keep_all()
-            self.judge.forget_idle(now_us)
+            await self.judge.forget_idle(now_us)
 
     def _measure(self, ends: dict[TopicPartition, int]) -> None:
         lag: dict[str, int] = {}

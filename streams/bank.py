@@ -20,6 +20,8 @@ class Slot:
     state: Any
     latest_us: int = 0
     """Ticks are never earlier than the messages before them."""
+    looked_us: int = 0
+    """When the sweep first saw it without any message: it was restored then, or a little before."""
 
 
 @dataclass(slots=True)

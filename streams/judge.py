@@ -30,6 +30,8 @@ SWEEP_S = 30.0
 """How often what has no finding (baselines) is compared with what was kept."""
 IDLE_US = 6 * 3_600_000_000
 """A state that keeps nothing and heard nothing for so long is dropped."""
+FORGOTTEN_US = 30 * 24 * 3_600_000_000
+"""One that keeps something is dropped with it after so long: a job that never said its end, a node that was sold."""
 
 
 @dataclass(slots=True)
@@ -156,17 +158,25 @@ class Judge:
         if findings:
             await self.outbox.send([(FINDINGS, f) for f in findings])
 
-    def forget_idle(self, now_us: int) -> None:
+    async def forget_idle(self, now_us: int) -> None:
         """Drop states of what left the fleet."""
-        for group in self.groups.values():
-            gone = set[str]()
+        for partition, group in list(self.groups.items()):
+            gone, rows = set[str](), dict[str, bytes | None]()
             for name, slot in list(group.slots.items()):
-                if now_us - slot.latest_us > IDLE_US and self._to_keep(slot) is None:
+                if slot.latest_us == 0 and slot.looked_us == 0:
+                    slot.looked_us = now_us
+                idle_us = now_us - max(slot.latest_us, slot.looked_us)
+                if idle_us > FORGOTTEN_US or (idle_us > IDLE_US and self._to_keep(slot) is None):
                     del group.slots[name]
                     self.bank.slots.pop(name, None)
                     gone.add(slot.key)
+                    row = f"{slot.detector.name}|{slot.key}"
+                    if group.kept.pop(row, None) is not None:
+                        rows[row] = None
             if gone:
                 group.seen = {(topic, key) for topic, key in group.seen if key not in gone}
+            if rows:
+                await self.table.write(partition, rows)
         self.metrics.states.set(len(self.bank.slots))
 
     async def warm(self) -> None:

@@ -11,7 +11,7 @@ from collectors.contract.topics import GPU_SCRAPES, REJECTED
 from streams.agents import judged
 from streams.bank import Bank
 from streams.contract import FINDINGS
-from streams.judge import IDLE_US, Judge
+from streams.judge import FORGOTTEN_US, IDLE_US, Judge
 from streams.metrics import Metrics
 from streams.outbox import Outbox
 from streams.world import World
@@ -106,12 +106,42 @@ def test_twenty_thousand_nodes_that_came_and_went_leave_nothing_behind() -> None
 
     async def story() -> None:
         for number in range(20_000):
-            await judged(at, GPU_SCRAPES, 0, number, scrape(f"n{number}", number, [50.0]))
+            await judged(at, GPU_SCRAPES, 0, number, scrape(f"n{number}", number + 1, [50.0]))
         await judged(at, GPU_SCRAPES, 0, 20_000, scrape("n1", 20_000, [95.0]))
 
+        await at.forget_idle(20_000 + IDLE_US + 1)
+
     asyncio.run(story())
-    at.forget_idle(20_000 + IDLE_US + 1)
     assert {key for _, key in at.bank.slots} == {N1}
     assert set(at.groups[0].slots) == set(at.bank.slots)
     assert at.groups[0].seen == {(GPU_SCRAPES.name, N1)}
     assert set(rows.kept) == {f"fragile|{N1}", f"throttle|{N1}"}
+
+
+def test_what_is_kept_of_a_node_is_forgotten_a_month_after_its_last_word() -> None:
+    at, _, rows = judge()
+
+    async def story() -> None:
+        await judged(at, GPU_SCRAPES, 0, 1, scrape("n1", 1, [95.0]))
+        await at.forget_idle(FORGOTTEN_US)
+        assert {key for _, key in at.bank.slots} == {N1}
+        await at.forget_idle(FORGOTTEN_US + 2)
+
+    asyncio.run(story())
+    assert at.bank.slots == {}
+    assert rows.kept == {f"fragile|{N1}": None, f"throttle|{N1}": None}
+
+
+def test_a_state_that_was_restored_and_hears_nothing_has_its_month_too() -> None:
+    at, _, _ = judge()
+    detector = at.bank.detectors[0]
+    slot = at.groups[0].slots[(detector.name, N1)] = at.bank.put(detector, N1, detector.restore(b'{"n1-0":1}'))
+    now_us = 10 * FORGOTTEN_US
+
+    async def story() -> None:
+        await at.forget_idle(now_us)
+        assert list(at.bank.slots.values()) == [slot]
+        await at.forget_idle(now_us + FORGOTTEN_US + 1)
+
+    asyncio.run(story())
+    assert at.bank.slots == {}
