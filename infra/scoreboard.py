@@ -229,9 +229,10 @@ def _credit(
     verdict.found = verdict.delay_s <= fault.within_s
     bound = KINDS[fault.kind].bound
     drips = KINDS[fault.kind].per_second and fault.size * scenario.interval_s < SURE
-    if bound == "scrapes" and not drips:
+    waits = fault.kind == "gpu_vanished" and not jobs_of(fault, scenario)
+    if bound == "scrapes" and not drips and not waits:
         verdict.delay_intervals = max(0.0, round((verdict.delay_s - WAY_S) / scenario.interval_s, 3))
-    elif bound == "steps":
+    elif bound == "steps" and case.last.detector == "straggler":
         from_us = start_us + round(fault.from_s * 1e6)
         counts = [_between(steps[job], from_us, heard) for job in jobs_of(fault, scenario) if steps.get(job)]
         verdict.delay_steps = min(counts, default=None)

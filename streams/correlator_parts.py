@@ -13,7 +13,8 @@ class Parts:
     """Names of the form `kind:cluster/id`. `own`: the finding's part under all its names.
 
     `upstream`: what it depends on, its own part included. A GPU carries its rank, a cable the ranks behind it, a
-    rack its nodes. `reach`: what it spoils beyond its own part: a paused port holds up all of its switch.
+    rack its nodes. `reach`: what it spoils beyond its own part: a paused port holds up all of its switch, a slow
+    rank shows in the counters of its GPU.
     """
 
     own: frozenset[str]
@@ -49,6 +50,8 @@ def parts_of(finding: Finding, world: World) -> Parts:
         if place is not None:
             up |= {f"node:{c}/{place.node}"} | _rack(c, place.node, world)
     reach = {f"device:{c}/{device}" for device in pause.held_up(finding, world.cables)}
+    if s.kind == "rank":
+        reach |= _gpu(c, finding_gpu(finding, world), None, None, world)  # its counters show the same slowness
     return Parts(frozenset(own), frozenset(own | up), frozenset(reach))
 
 

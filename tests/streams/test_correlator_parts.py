@@ -1,7 +1,7 @@
 """Parts inside a node that stand for more than themselves: its NVSwitch, and the collectors that read it."""
 
 from streams.contract import Subject
-from tests.streams.story import found
+from tests.streams.story import found, gpu, slow
 from tests.streams.test_correlator import Run
 
 TRAIN = Subject(kind="job", id="train", job="train")
@@ -29,3 +29,16 @@ def test_a_collector_of_other_things_or_elsewhere_explains_no_missing_reports() 
         gone = found("silence", collector(name), 0, "collector_silent")
         run = Run().feed(gone, found("hang", TRAIN, 34, "rank_silent")).tick(90)
         assert {i.cause_word for i in run.told} == {"collector_silent", "rank_silent"}, name
+
+
+def test_a_slow_rank_that_its_counters_show_too_is_one_incident() -> None:
+    counted = found("counter_straggler", gpu("G01"), 40, "gpu_slow_by_counters")
+    run = Run().feed(slow(1, 0)).tick(15).feed(counted).tick(120)
+    assert {i.cause_word for i in run.told} == {"gpu_slow"}
+    assert len({i.id for i in run.told}) == 1
+
+
+def test_another_gpu_that_only_its_counters_show_is_an_incident_of_its_own() -> None:
+    counted = found("counter_straggler", gpu("G10"), 40, "gpu_slow_by_counters")
+    run = Run().feed(slow(1, 0)).tick(15).feed(counted).tick(120)
+    assert {i.cause_word for i in run.told} == {"gpu_slow", "gpu_slow_by_counters"}
