@@ -77,6 +77,10 @@ def test_the_meaning_of_a_limit_is_the_docstring_under_it() -> None:
     assert listed["lossless", "priorities"].value == [3]
 
 
+def test_every_limit_says_what_it_means_and_where_it_is_from() -> None:
+    assert [f"{row.table}.{row.name}" for row in rows({}) if not row.source] == []
+
+
 def test_the_command_shows_what_a_file_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, "[lossless]\nhold_s = 60\n")
     assert main(["detectors", "lossless", "--config", str(path)]) == 0
