@@ -117,7 +117,8 @@ class Parts:
         asked_us = _now_us()
         ends = await asyncio.wait_for(consumer.end_offsets(tps), PROBE_S)
         self.clock.heard(asked_us)
-        now_us = self.clock.now(asked_us)
+        seen = (us for group in self.judge.groups.values() for us in group.reached.seen_us.values())
+        now_us = self.clock.now(asked_us, max(seen, default=None))
         if now_us is None:
             return
         times: list[int | None] = []

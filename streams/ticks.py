@@ -40,7 +40,9 @@ class WorkerClockLimits:
     hold_us: int = 30 * S
     """After an outage the collectors reconnect (librdkafka waits up to 10 s) and empty their spools, ..."""
     most_hold_us: int = 300 * S
-    """... which takes as long as the outage did, up to this."""
+    """... which takes as long as the outage did, up to this, ..."""
+    spool_us: int = 10 * S
+    """... or so much longer again, while the newest message of all is older than this: it comes from a spool."""
 
 
 @dataclass(slots=True)
@@ -73,12 +75,15 @@ class WorkerClock:
             self._away = False
         self._heard_us = now_us
 
-    def now(self, now_us: int) -> int | None:
-        """What to tell; None: nothing is known yet."""
+    def now(self, now_us: int, newest_us: int | None = None) -> int | None:
+        """What to tell; None: nothing is known yet. `newest_us`: time of the newest message of all that were read."""
         if self._heard_us is None:
             return None
         if self._frozen_us is not None:
             if self._away or now_us < self._hold_until_us:
+                return self._frozen_us
+            from_spool = newest_us is not None and newest_us < now_us - self.limits.spool_us
+            if from_spool and now_us < self._hold_until_us + self.limits.most_hold_us:
                 return self._frozen_us
             self._frozen_us = None
         return min(now_us, self._heard_us) - self.limits.behind_us

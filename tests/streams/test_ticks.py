@@ -41,6 +41,25 @@ def test_a_long_outage_is_given_as_long_to_catch_up_but_not_for_ever() -> None:
     assert at(clock, 3901) == 3900.0
 
 
+def test_time_stands_still_while_the_newest_message_still_comes_from_a_spool_but_not_for_ever() -> None:
+    clock = WorkerClock()
+    clock.heard(T0)
+    clock.missed(T0 + 300 * S)
+    clock.heard(T0 + 300 * S)
+
+    def told(second: int, newest: int) -> float:
+        clock.heard(T0 + second * S)
+        return ((clock.now(T0 + second * S, T0 + newest * S) or 0) - T0) / S
+
+    assert told(599, 598) == -1.0
+    assert told(610, 590) == -1.0
+    assert told(620, 612) == 619.0
+    clock.missed(T0 + 1000 * S)
+    clock.heard(T0 + 1000 * S)
+    assert told(1599, 620) == 619.0
+    assert told(1600, 620) == 1599.0
+
+
 def test_a_hiccup_is_no_outage() -> None:
     clock = WorkerClock()
     clock.heard(T0)
