@@ -30,6 +30,7 @@ class Pager:
     receivers: Sequence[Receiver] = ()
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     _news: dict[str, asyncio.Event] = field(default_factory=dict)
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def open(self) -> None:
         """Take over from what was kept."""
@@ -81,6 +82,8 @@ class Pager:
             news.set()
 
     async def _keep(self) -> None:
-        rows = self.book.take_changes()
-        if rows:
-            await self.table.write(PARTITION, rows)
+        """One at a time: who comes second goes on only when the rows that the first one took are written."""
+        async with self._writing:
+            rows = self.book.take_changes()
+            if rows:
+                await self.table.write(PARTITION, rows)
