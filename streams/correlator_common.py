@@ -100,7 +100,7 @@ def common(findings: list[Finding], root: Finding, world: World, limits: Correla
 
 
 def common_of_silent(silent: Iterable[Finding], world: World) -> Common | None:
-    """The rack or switch that all silent parts share, unless the whole fleet that is known does."""
+    """The rack or switch that all silent parts share, the narrowest of several, unless the whole known fleet does."""
     parts = list(silent)
     cluster = parts[0].cluster
     shared: set[tuple[SubjectKind, str]] | None = None
@@ -110,11 +110,15 @@ def common_of_silent(silent: Iterable[Finding], world: World) -> Common | None:
         if not shared:
             return None
     nodes = {n.name for n in world.nodes if n.cluster == cluster}
-    for kind, name in sorted(shared or ()):
+    found: list[tuple[int, SubjectKind, str]] = []
+    for kind, name in shared or ():
         below = world.nodes_below(cluster, name) if kind == "device" else world.states.nodes_in(cluster, name)
         if nodes - below:
-            return Common(kind, name, "silence", len(parts))
-    return None
+            found.append((len(below), kind, name))
+    if not found:
+        return None
+    _, kind, name = min(found)
+    return Common(kind, name, "silence", len(parts))
 
 
 def subject(common: Common) -> Subject:

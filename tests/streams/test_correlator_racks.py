@@ -4,6 +4,7 @@ import itertools
 
 from msgspec import structs
 
+from collectors.contract.fabric import Link
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.job import JobEvent, Placement
 from collectors.contract.node import NodeState
@@ -170,3 +171,12 @@ def test_a_page_says_in_which_rack_and_chassis_the_part_is() -> None:
     world.learn(NodeState(ts_us=T0 + 1, node="n0", source="slurm", rack="r1", serial="SN-7"))
     run = Run(world).feed(hot("G00", 0))
     assert "; node n0, GPU 0, G00, rack r1, chassis SN-7; job train (16 ranks); " in run.told[0].summary
+
+
+def test_of_a_rack_and_a_switch_that_all_silent_nodes_share_the_narrower_is_named() -> None:
+    world = racks()
+    for n in range(7):
+        world.learn(Link(ts_us=T0, device="leaf1", port=f"E{n}", far_device=f"n{n}", far_port="p0", node=f"n{n}"))
+    run = Run(world).feed(*(silent(node(f"n{n}"), n / 10) for n in range(4))).tick(20)
+    (only,) = run.open().values()
+    assert (only.subject.kind, only.subject.id, only.cause_word) == ("rack", "r1", "fleet_silence")
