@@ -24,7 +24,7 @@ from infra.kafka.process import free_port
 from streams.alert_labels import Links
 from streams.alertmanager import Alertmanager
 from streams.alerts import AlertBook
-from streams.contract import Subject
+from streams.contract import INCIDENTS, Subject
 from streams.posting import Poster
 from tests.integration.stream_line import line, story, wait_until
 from tests.streams.test_alerts import told
@@ -396,7 +396,11 @@ def test_a_fault_in_the_stream_becomes_one_page(tmp_path: Path) -> None:
             with live.worker():
                 live.ready(2)
                 told_of = {"Xid79", "RowRemapFailure"}
-                wait_until(lambda: told_of <= {b["commonLabels"]["alertname"] for _, b in hook.got}, live.log)
+                wait_until(
+                    lambda: told_of <= {b["commonLabels"]["alertname"] for _, b in hook.got},
+                    lambda: (hook.notified(), [(i.state, i.cause_word) for i in live.read(INCIDENTS)], live.log()),
+                    patience_s=30.0,
+                )
                 time.sleep(3)
         named = [b["commonLabels"]["alertname"] for _, b in hook.got]
         assert sorted(named) == sorted(set(named))
