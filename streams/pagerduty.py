@@ -61,7 +61,7 @@ def event(item: News, routing_key: str, links: Links) -> dict[str, Any]:
     if head["event_action"] != "trigger":
         return head
     details = {k: v for k, v in annotations(i, links, item.symptoms).items() if k != "summary"}
-    body = {
+    body: dict[str, Any] = {
         **head,
         "payload": {
             "summary": cut(i.summary, MOST_SUMMARY),
