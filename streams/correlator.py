@@ -13,7 +13,6 @@ from msgspec import structs
 from streams.contract import Finding, Incident, finding_key
 from streams.correlator_cases import MANY, Cases
 from streams.correlator_causes import level
-from streams.correlator_common import SYMPTOM
 from streams.correlator_company import Company
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
@@ -82,7 +81,7 @@ class Correlator:
         return [case.id]
 
     def _admit(self, state: CorrelatorState, key: str, finding: Finding) -> list[str]:
-        due = finding.ts_us + (self.limits.hold_us if level(finding, self.world) < SYMPTOM else 0)
+        due = finding.ts_us + self._cases.hold_us(finding)
         own = Case(incident_id(key), key, finding.episode_us, finding.ts_us, due)
         if own.id in state.cases:
             return []

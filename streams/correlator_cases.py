@@ -12,7 +12,7 @@ from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member
 from streams.hurt import jobs_hurt
 from streams.pause import LOSS, PRESSURE, STORM
-from streams.standing import LINK_STATE
+from streams.standing import LINK_DOWN, LINK_STATE
 from streams.world import World
 
 OUTRANKED = LINK_STATE | {STORM, LOSS, PRESSURE}
@@ -108,7 +108,8 @@ class Cases:
             ),
         )
         if best != case.root and grade[best] >= SYMPTOM:
-            case.due_us = min(case.due_us, state.members[best].finding.ts_us)
+            finding = state.members[best].finding
+            case.due_us = min(case.due_us, finding.ts_us + self.hold_us(finding))
         case.root = best
         case.fleet = self._is_fleet(state, case, keys)
         findings = [state.members[k].finding for k in keys]
@@ -139,6 +140,12 @@ class Cases:
         storms = {k for k in over if state.members[k].finding.cause == STORM}
         return found - storms if storms and storms <= found else found
 
+    def hold_us(self, finding: Finding) -> int:
+        """What pages is told at once; an effect waits for its cause, a link for the host or rack that took it down."""
+        if finding.cause == LINK_DOWN and finding.severity == "warning":
+            return self.limits.link_hold_us
+        return self.limits.hold_us if level(finding, self.world) < SYMPTOM else 0
+
     def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
         """Many silent parts that the silent root does not account for."""
         root = state.members[case.root].finding
@@ -165,4 +172,7 @@ class Cases:
             places.add(silent_place(finding))
             if len(places) >= enough:
                 return True
-        return len(places) >= self.limits.together and common_of_silent(seen, self.world) is not None
+        shared = common_of_silent(seen, self.world) if len(places) > 1 else None
+        if shared is None or len(places) >= self.limits.together:
+            return shared is not None
+        return shared.kind == "rack" and self.world.states.nodes_in(seen[0].cluster, shared.id) <= places

@@ -13,6 +13,9 @@ class CorrelatorLimits:
     """Episodes that overlap, give or take this, may be cause and effect."""
     hold_us: int = 10 * S
     """How long a symptom waits for its cause before it is told on its own."""
+    link_hold_us: int = 20 * S
+    """The same for a link that is down, a ticket: its host or rack is known to be silent after three of its own
+    intervals. Ours."""
     settle_us: int = 60 * S
     """All must have been clear for this long: a flap within it is one incident."""
     update_us: int = 30 * S

@@ -9,7 +9,8 @@ from streams.contract import Finding, Incident, Subject
 from streams.correlator_parts import collector_host, finding_gpu, finding_node
 from streams.world import World
 
-LINK_STATE = frozenset({"link_down", "link_flap"})
+LINK_DOWN = "link_down"
+LINK_STATE = frozenset({LINK_DOWN, "link_flap"})
 """Causes that working on a link or its far end brings about."""
 LOSS = frozenset({"lossless_drop", "grey_loss"})
 """Causes that mean lost packets: no planned work excuses them."""

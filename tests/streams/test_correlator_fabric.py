@@ -4,6 +4,7 @@ import itertools
 import random
 
 import pytest
+from msgspec import structs
 
 from collectors.contract.job import JobEvent, Placement
 from streams.contract import Finding, Subject
@@ -98,6 +99,14 @@ def test_a_host_that_died_explains_that_its_cable_went_down() -> None:
         run = Run(two_leaves()).feed(*order).tick(60).tick(95)
         assert [(i.cause_word, i.subject.id) for i in run.open().values()] == [("node_silent", "h1")]
         assert [i.state for i in run.told].count("opened") == 1
+
+
+def test_a_link_that_is_down_waits_for_what_took_it_down_before_it_is_a_ticket() -> None:
+    down = found("fabric_link", port("leaf-a", "E1"), 0, "link_down")
+    assert [i.cause_word for i in Run(two_leaves()).feed(down).tick(19).told] == []
+    assert [i.cause_word for i in Run(two_leaves()).feed(down).tick(20).told] == ["link_down"]
+    flaps = structs.replace(down, cause="link_flap", severity="critical")
+    assert [i.cause_word for i in Run(two_leaves()).feed(flaps).told] == ["link_flap"]
 
 
 def test_three_cables_of_one_switch_at_once_are_a_fault_of_the_switch() -> None:

@@ -94,6 +94,16 @@ def test_a_rack_that_falls_silent_is_named() -> None:
     assert (only.cause_word, only.subject.kind, only.subject.id) == ("fleet_silence", "rack", "r1")
 
 
+def test_a_rack_of_two_nodes_that_are_both_silent_is_the_rack() -> None:
+    world = racks()
+    for n in range(8):
+        world.learn(NodeState(ts_us=T0 + 1, node=f"n{n}", source="slurm", rack=f"r{n // 2}"))
+    (only,) = Run(world).feed(silent(node("n2"), 0), silent(node("n3"), 3)).tick(20).open().values()
+    assert (only.cause_word, only.subject.kind, only.subject.id) == ("fleet_silence", "rack", "r1")
+    apart = Run(world).feed(silent(node("n1"), 0), silent(node("n2"), 3)).tick(20).open()
+    assert sorted(i.subject.id for i in apart.values()) == ["n1", "n2"]
+
+
 def test_silence_of_more_than_a_rack_names_no_rack() -> None:
     (only,) = Run(racks()).feed(*(silent(node(f"n{n}"), n) for n in range(6))).tick(20).open().values()
     assert (only.cause_word, only.subject.kind) == ("fleet_silence", "node")
