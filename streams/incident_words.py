@@ -27,7 +27,7 @@ def place(finding: Finding, world: World, said: str = "") -> str:
         if link is not None and not is_own(link):
             far = f"{link.far_device} {link.far_port}" if link.far_port else link.far_device
             words.append(f"cabled to {far}" + (f" in {link.node}" if link.node not in (None, link.far_device) else ""))
-        elif told_of := sorted(world.cables.ends(c, s.device, s.port) - {f"{s.device}/{s.port}"}):
+        elif told_of := sorted(e for e in world.cables.ends(c, s.device, s.port) if e.partition("/")[0] != s.device):
             words.append(f"cabled to {told_of[0].replace('/', ' ', 1)}")
         if (planned := world.planned(c, s.device, s.port)) is not None:
             words.append(f"which LLDP sees where the cable map says {planned.far_device}")
