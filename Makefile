@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo peers test score check bench fuzz lock clean
+.PHONY: help setup demo peers test soak score check bench fuzz lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -31,6 +31,9 @@ peers: setup ## build the test servers of other projects: a gNMI target in Go
 
 test: setup ## every test: make test ARGS="tests/streams -k memory"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+soak: setup ## outages in full length: 13 minutes
+	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 score: setup ## the whole library of scenarios, against what is asked: make score ARGS="--json"
 	@$(BIN)/lockstep score tests/scenarios --accept $(ARGS)

@@ -8,7 +8,7 @@ from streams.causes import FLEET_SILENCE
 from streams.contract import Incident
 from streams.correlator_causes import level
 from streams.correlator_common import SYMPTOM
-from streams.correlator_limits import CorrelatorLimits
+from streams.correlator_limits import CorrelatorLimits, S
 from streams.correlator_state import Case, CorrelatorState
 from streams.incidents import Edge, incident, standing_of
 from streams.standing import standing_told
@@ -51,6 +51,8 @@ class Telling:
         ends = [state.members[key].cleared_us for key in state.keys_of(case.id)]
         if None not in ends:
             end = max(e for e in ends if e is not None)
+            if case.told is None and _was_due(case, end):
+                return self._say(state, case, "opened", case.due_us)
             if now_us < end + self.limits.settle_us:
                 return []
             case.closed_us = end + self.limits.settle_us
@@ -105,6 +107,11 @@ class Telling:
         )
         state.changed.add(f"case|{case.id}")
         return [case.told]
+
+
+def _was_due(case: Case, end_us: int) -> bool:
+    """Was it to be told before it ended, had time not stood still, as it does while Kafka is away?"""
+    return -(-case.due_us // S) * S <= end_us
 
 
 def _gist(i: Incident) -> tuple[str, str, str, str, str]:

@@ -100,7 +100,7 @@ def test_two_workers_killed_in_turn_while_incidents_are_open_page_once_and_lose_
         assert "Traceback" not in live.log()
 
 
-@pytest.mark.parametrize("away_s", [20])
+@pytest.mark.parametrize("away_s", [20, pytest.param(300, marks=[pytest.mark.soak, pytest.mark.timeout(1500)])])
 def test_a_broker_that_goes_away_while_incidents_are_open_changes_nothing(tmp_path: Path, away_s: int) -> None:
     limits = limits_file(tmp_path)
     with line(LOCKSTEP_DETECTORS=limits) as live, live.worker() as worker:

@@ -68,6 +68,20 @@ def test_a_slow_rank_without_a_cause_is_told_after_the_wait() -> None:
     assert [(i.state, i.cause_word, i.ts_us) for i in run.told] == [("opened", "gpu_slow", T0 + 10 * S)]
 
 
+def test_a_fault_that_outlasted_its_wait_while_time_stood_still_is_told_with_its_end() -> None:
+    in_time = Run().feed(slow(1, 0)).tick(12).feed(cleared(slow(1, 0), 50)).tick(100).tick(120)
+    at_once = Run().feed(slow(1, 0), cleared(slow(1, 0), 50)).tick(100).tick(120)
+    assert at_once.told == in_time.told
+    assert [(i.state, i.severity, i.ts_us) for i in at_once.told] == [
+        ("opened", "warning", T0 + 10 * S),
+        ("cleared", "warning", T0 + 110 * S),
+    ]
+
+
+def test_a_fault_that_ended_within_its_wait_is_told_to_nobody() -> None:
+    assert Run().feed(slow(1, 0), cleared(slow(1, 0), 9)).tick(100).tick(120).told == []
+
+
 def test_findings_of_several_detectors_on_one_gpu_are_one_incident_caused_by_the_hardware() -> None:
     xid = found("xid", Subject(kind="gpu", id="n0/0000:1a:00", node="n0", pci="0000:1a:00"), 4, "xid_79")
     grave = found("xid", xid.subject, 4, "xid_79", severity="critical")
