@@ -50,6 +50,11 @@ class Change(Struct, frozen=True):
     blind: bool = False
     """The counter stands at its end and cannot say more: a fault of the telemetry, not a loss."""
 
+    @property
+    def grown(self) -> int | float:
+        """What may be told as growth: nothing after a reset, of which nobody knows how much was before it."""
+        return 0 if self.reset or self.delta is None or self.delta < 0 else self.delta
+
 
 def advance(
     past: Past | None,

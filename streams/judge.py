@@ -1,6 +1,5 @@
 """The detectors of one worker: states by partition, what is kept of them, and the time they are told."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -16,11 +15,11 @@ from streams.bank import Bank, Slot
 from streams.client import Clients
 from streams.contract import FINDINGS, Finding
 from streams.detector import Tick
+from streams.group import Group, row_of
 from streams.metrics import Metrics
 from streams.mishaps import Mender
 from streams.outbox import Outbox
 from streams.tables import KeptTable
-from streams.ticks import Reached
 from streams.warmup import last_minutes, published
 from streams.world import World
 
@@ -32,18 +31,6 @@ IDLE_US = 6 * 3_600_000_000
 """A state that keeps nothing and heard nothing for so long is dropped."""
 FORGOTTEN_US = 30 * 24 * 3_600_000_000
 """One that keeps something is dropped with it after so long: a job that never said its end, a node that was sold."""
-
-
-@dataclass(slots=True)
-class Group:
-    """What a worker holds of one partition number, over all topics that the detectors read."""
-
-    reached: Reached = field(default_factory=lambda: Reached({}, {}))
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the states are rebuilt, or when the partition went to another worker."""
-    slots: dict[tuple[str, str], Slot] = field(default_factory=dict)
-    kept: dict[str, bytes | None] = field(default_factory=dict)
-    seen: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -87,7 +74,7 @@ class Judge:
         """Judge one message of a warm partition."""
         group = self.groups[partition]
         found = self.bank.feed(topic, message)
-        self._own(group, topic, message)
+        group.own(self.bank, topic, topic.key(message))
         group.reached.next[topic.name] = offset + 1
         group.reached.seen_us[topic.name] = message.ts_us
         self._learn(topic, message)
@@ -124,7 +111,7 @@ class Judge:
         group = self.groups[partition]
         rows: dict[str, bytes | None] = {}
         for slot in list(group.slots.values() if slots is None else slots):
-            name = f"{slot.detector.name}|{slot.key}"
+            name = row_of(slot)
             kept = self._to_keep(slot)
             if group.kept.get(name) != kept:
                 rows[name] = kept
@@ -170,7 +157,7 @@ class Judge:
                     del group.slots[name]
                     self.bank.slots.pop(name, None)
                     gone.add(slot.key)
-                    row = f"{slot.detector.name}|{slot.key}"
+                    row = row_of(slot)
                     if group.kept.pop(row, None) is not None:
                         rows[row] = None
             if gone:
@@ -186,7 +173,7 @@ class Judge:
             return
         began = time.monotonic()
         for partition, group in cold.items():
-            self._restore(group, partition)
+            group.restore(self.bank, self.table.rows(partition))
         committed = await self.clients.committed(self.group_id)
         ends = {
             TopicPartition(topic, partition): committed[(topic, partition)]
@@ -199,7 +186,7 @@ class Judge:
         self.outbox.remember(await published(self.clients, 0 if whole or since_ms is None else since_ms))
         for partition, topic, message in messages:
             self.bank.feed(topic, message)
-            self._own(cold[partition], topic, message)
+            cold[partition].own(self.bank, topic, topic.key(message))
             self._learn(topic, message)
             cold[partition].reached.seen_us[topic.name] = message.ts_us
         for tp, end in ends.items():
@@ -209,22 +196,6 @@ class Judge:
             group.ready.set()
         log.info("%d partitions warm: %d messages, %.1f s", len(cold), len(messages), time.monotonic() - began)
 
-    def _restore(self, group: Group, partition: int) -> None:
-        by_name = {d.name: d for d in self.bank.detectors}
-        for row, raw in self.table.rows(partition).items():
-            name, _, key = row.partition("|")
-            detector = by_name.get(name)
-            if detector is None:
-                continue
-            try:
-                state = detector.restore(raw)
-            except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as why:
-                log.warning("%s: what was kept of %s cannot be read, starting afresh: %s", name, key, why)
-                continue
-            slot = group.slots[(name, key)] = self.bank.put(detector, key, state)
-            self.bank.catch_up(slot)
-            group.kept[row] = raw
-
     def _learn(self, topic: Topic[Any], message: Message) -> None:
         try:
             self.world.learn(message)
@@ -233,7 +204,7 @@ class Judge:
 
     def _kept(self, slot: Slot) -> bytes | None:
         """What was last written of a state."""
-        name, row = (slot.detector.name, slot.key), f"{slot.detector.name}|{slot.key}"
+        name, row = (slot.detector.name, slot.key), row_of(slot)
         return next((g.kept.get(row) for g in self.groups.values() if name in g.slots), None)
 
     def _to_keep(self, slot: Slot) -> bytes | None:
@@ -243,13 +214,3 @@ class Judge:
         except Exception as error:  # noqa: BLE001 - one detector's fault must not stop the others
             self.mender.mend(slot, Tick(slot.latest_us), error)
             return self._kept(slot)
-
-    def _own(self, group: Group, topic: Topic[Any], message: Message) -> None:
-        key = topic.key(message)
-        if (topic.name, key) in group.seen:
-            return
-        group.seen.add((topic.name, key))
-        for detector in self.bank.readers(topic):
-            name = (detector.name, key)
-            if name not in group.slots:
-                group.slots[name] = self.bank.slots[name]

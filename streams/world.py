@@ -4,7 +4,6 @@ An in-process view, rebuilt from the compacted topics and recent scrapes; nothin
 """
 
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from collectors.contract.beat import Beat
 from collectors.contract.fabric import Link, Port, PortScrape
@@ -14,24 +13,12 @@ from collectors.contract.message import Message
 from collectors.contract.node import NodeState
 from streams.cables import Cables, is_own
 from streams.contract import Order
+from streams.gpu_places import GpuPlace, places_of
 from streams.health_failures import JobFailures
 from streams.hosts import Host
 from streams.node_states import NodeStates
 from streams.orders import OrderBook
 from streams.placements import Named, Placements
-
-
-@dataclass(frozen=True, slots=True)
-class GpuPlace:
-    """Where a GPU sits and which jobs or pods its node says it serves, on all of its MIG instances."""
-
-    node: str
-    uuid: str
-    index: int | None
-    pci: str | None
-    holders: frozenset[str]
-    migs: tuple[str, ...] = ()
-    """UUIDs of its MIG devices, as a rank on one names its GPU."""
 
 
 @dataclass(slots=True)
@@ -193,7 +180,7 @@ class World:
         if self._gpus_seen.get(node) == message.gpus:
             return
         self._gpus_seen[node] = message.gpus
-        places = _places(message)
+        places = places_of(message)
         if self._known.get(node) == places:
             return
         self._known[node] = places
@@ -226,31 +213,3 @@ class World:
         if message.kind == "placed":
             for node in {p.node for p in message.placement}:
                 self._node(Named(message.cluster, node))
-
-
-def _places(message: GpuScrape) -> dict[str, GpuPlace]:
-    """A place a GPU: its instances are rows of the same UUID."""
-    rows: dict[str, list[Gpu]] = {}
-    for gpu in message.gpus:
-        rows.setdefault(gpu.uuid, []).append(gpu)
-    return {
-        uuid: GpuPlace(
-            message.node,
-            uuid,
-            those[0].index,
-            next((gpu.pci for gpu in those if gpu.pci is not None), None),
-            frozenset().union(*map(_holders, those)),
-            tuple(gpu.mig_uuid for gpu in those if gpu.mig_uuid is not None),
-        )
-        for uuid, those in rows.items()
-    }
-
-
-def _holders(gpu: Gpu) -> frozenset[str]:
-    """Its jobs, else its pods as `namespace/name`; several stand parallel, parted by commas."""
-    if gpu.hpc_job:
-        return frozenset(gpu.hpc_job.split(","))
-    pods = gpu.pod.split(",") if gpu.pod else []
-    namespaces = (gpu.namespace or "").split(",")
-    pairs = zip_longest(namespaces[: len(pods)], pods, fillvalue="")
-    return frozenset(f"{namespace or 'default'}/{pod}" for namespace, pod in pairs if pod)

@@ -9,6 +9,7 @@ from typing import Literal
 from infra.fleet.fault import KINDS, Fault
 from infra.fleet.scenario import Scenario
 from infra.fleet.telemetry import Pair
+from streams.causes import cause_row, runbook
 from streams.contract import (
     FINDINGS,
     INCIDENTS,
@@ -129,8 +130,9 @@ def _incident(finding: Finding, state: Literal["opened", "cleared"], cleared_us:
         opened_us=finding.episode_us,
         cleared_us=cleared_us,
         summary=finding.summary,
-        action="see the runbook",
-        runbook=f"docs/runbooks/{finding.detector}.md",
+        action=cause_row(finding.cause).action,
+        runbook=runbook(finding.cause),
+        owner=cause_row(finding.cause).owner,
     )
 
 

@@ -4,30 +4,24 @@ At its end (a saturating counter), or no longer read although its port is there 
 acts; nobody is paged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
-from msgspec import Struct
 from msgspec import field as kept_field
 
 from collectors.contract.fabric import PortScrape
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
-from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Evidence, Finding, Subject
 from streams.counters import PLAIN, Rhythm
-from streams.detector import Tick
 from streams.detectors.fabric_blind_limits import CounterBlindLimits
+from streams.detectors.fabric_detector import DeviceKept, DeviceState, FabricDetector
 from streams.detectors.fabric_flap import COUNTERS
 from streams.detectors.fabric_link_columns import link_column
 from streams.detectors.fabric_pause_columns import pause_column
 from streams.detectors.fabric_ports import split
 from streams.detectors.fabric_transport import counters
 from streams.detectors.lossless_counters import loss_column
-from streams.episodes import Episodes
 
 NAME = "counter_blind"
 Way = Literal["saturated", "missing"]
@@ -42,14 +36,11 @@ _ACTIONS: dict[Way, str] = {
 }
 
 
-class BlindKept(Struct):
+class BlindKept(DeviceKept):
     """What outlives the process: it changes when a counter goes blind or sees again."""
 
     blind: dict[str, dict[str, list[str]]] = kept_field(default_factory=dict)
     """Way -> column -> ports."""
-    episodes: Episodes = kept_field(default_factory=Episodes)
-    edge_us: int = 0
-    """Time of the scrape that brought the last edge: older ones, read again, bring none."""
 
 
 @dataclass(slots=True)
@@ -61,13 +52,11 @@ class Heard:
 
 
 @dataclass(slots=True)
-class BlindState:
+class BlindState(DeviceState[BlindKept]):
     """All of one device."""
 
     kept: BlindKept = field(default_factory=BlindKept)
     heard: dict[str, Heard] = field(default_factory=dict)
-    muted_us: int = 0
-    """After a restore: scrapes before it only rebuild what was read."""
 
 
 @lru_cache(maxsize=65536)
@@ -84,11 +73,10 @@ def is_judged(name: str) -> bool:
     )
 
 
-class CounterBlindDetector:
-    """Judges every scrape of a device as it comes; ticks say nothing: a silent device is another detector's."""
+class CounterBlindDetector(FabricDetector[BlindState]):
+    """Judges what is read, and of which port; a silent device is another detector's."""
 
     name = NAME
-    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
 
     def __init__(self, limits: CounterBlindLimits | None = None) -> None:
         self.limits = limits or CounterBlindLimits()
@@ -96,27 +84,6 @@ class CounterBlindDetector:
     def fresh(self) -> BlindState:
         """The state of a device never seen."""
         return BlindState()
-
-    def step(self, state: BlindState, batch: Sequence[Message | Tick]) -> tuple[BlindState, list[Finding]]:
-        """Take scrapes of one device in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            if isinstance(item, PortScrape):
-                edges = list(self._scrape(state, item))
-                if edges:
-                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                    out += edges
-        return state, out
-
-    def keep(self, state: BlindState) -> bytes | None:
-        """What is blind; None where nothing is."""
-        return None if state.kept == BlindKept() else msgspec.msgpack.encode(state.kept)
-
-    def restore(self, kept: bytes) -> BlindState:
-        """What is blind at once; what is missing since is known when the last minutes have been read again."""
-        state = BlindState(kept=msgspec.msgpack.decode(kept, type=BlindKept))
-        state.muted_us = state.kept.edge_us
-        return state
 
     def _scrape(self, state: BlindState, scrape: PortScrape) -> Iterator[Finding]:
         names = [port.name for port in scrape.ports]

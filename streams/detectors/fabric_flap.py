@@ -7,8 +7,6 @@ it stands while the node itself is seen. A link is well when it is up, and its p
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from collectors.contract.fabric import Port, PortScrape
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.kernel import KernelEvent
@@ -18,9 +16,10 @@ from collectors.contract.topics import FABRIC_SCRAPES, GPU_SCRAPES, KERNEL_EVENT
 from streams.contract import Finding, Subject
 from streams.counters import Change
 from streams.detector import Tick
+from streams.detectors.fabric_detector import FabricDetector
 from streams.detectors.fabric_flap_findings import NAME, link_fault
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
-from streams.detectors.fabric_flap_state import FlapKept, Flaps, FlapState, Seen
+from streams.detectors.fabric_flap_state import Flaps, FlapState, Seen
 from streams.detectors.fabric_ports import make_room, port_subject, report
 
 COUNTERS: dict[str, float] = {
@@ -33,9 +32,8 @@ COUNTERS: dict[str, float] = {
 """What one more is, in flaps; the first that is told counts. Up and down are two transitions (OpenConfig)."""
 
 
-class LinkFlapDetector:
-    """Judges every message as it comes; ticks say nothing, for silence is no proof. A NIC's scrapes have the key of
-    its node, as the node's kernel events and GPU scrapes do."""
+class LinkFlapDetector(FabricDetector[FlapState]):
+    """A NIC's scrapes have the key of its node, as the node's kernel events and GPU scrapes do."""
 
     name = NAME
     topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES, KERNEL_EVENTS, GPU_SCRAPES)
@@ -47,31 +45,14 @@ class LinkFlapDetector:
         """The state of a device never seen."""
         return FlapState()
 
-    def step(self, state: FlapState, batch: Sequence[Message | Tick]) -> tuple[FlapState, list[Finding]]:
-        """Take messages of one device or host in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            edges: list[Finding] = []
-            if isinstance(item, PortScrape):
-                edges = self._scrape(state, item)
-            elif isinstance(item, KernelEvent):
-                edges = self._line(state, item)
-            elif isinstance(item, GpuScrape) and state.kept.episodes.open:
-                edges = self._alive(state, item)
-            if edges:
-                state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                out += edges
-        return state, out
-
-    def keep(self, state: FlapState) -> bytes | None:
-        """The flaps of a day; None where there are none."""
-        return None if state.kept == FlapKept() else msgspec.msgpack.encode(state.kept)
-
-    def restore(self, kept: bytes) -> FlapState:
-        """Flaps and open episodes at once; baselines come back with the last minutes of the topic."""
-        state = FlapState(kept=msgspec.msgpack.decode(kept, type=FlapKept))
-        state.muted_us = state.kept.edge_us
-        return state
+    def _take(self, state: FlapState, item: Message | Tick) -> list[Finding]:
+        if isinstance(item, PortScrape):
+            return self._scrape(state, item)
+        if isinstance(item, KernelEvent):
+            return self._line(state, item)
+        if isinstance(item, GpuScrape) and state.kept.episodes.open:
+            return self._alive(state, item)
+        return []
 
     def _scrape(self, state: FlapState, scrape: PortScrape) -> list[Finding]:
         counters = [name for name in COUNTERS if name in scrape.columns]
@@ -102,7 +83,7 @@ class LinkFlapDetector:
         flaps = 0.0
         went_down = seen is not None and seen.up is True and port.oper_up is False
         if told is not None:
-            flaps = _grown(changes.get(told)) * COUNTERS[told]
+            flaps = changes[told].grown * COUNTERS[told] if told in changes else 0.0
         elif went_down:
             flaps = 1.0
         if seen is None:
@@ -220,9 +201,3 @@ class LinkFlapDetector:
             return None
         links[name] = Flaps()
         return links[name]
-
-
-def _grown(change: Change | None) -> float:
-    if change is None or change.reset or change.delta is None:
-        return 0.0
-    return float(change.delta)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec import field as kept_field
 
-from streams.counter_columns import Ledger
+from streams.detectors.fabric_detector import DeviceKept, DeviceState
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
-from streams.episodes import Episodes
 
 MOST_TIMES = 32
 """Flaps remembered of a port, or as many as the limits ask for."""
@@ -72,14 +71,11 @@ class Flaps(Struct):
         return max(settled_us, last + min(limits.max_suppress_us, int(halvings * limits.decay_half_life_us)))
 
 
-class FlapKept(Struct):
+class FlapKept(DeviceKept):
     """What outlives the process: it changes when a link goes down or comes back, and with edges."""
 
     links: dict[str, Flaps] = kept_field(default_factory=dict)
     """By port, as `episodes`."""
-    episodes: Episodes = kept_field(default_factory=Episodes)
-    edge_us: int = 0
-    """Time of the message that brought the last edge: older scrapes, read again, bring none."""
 
 
 @dataclass(slots=True)
@@ -93,11 +89,8 @@ class Seen:
 
 
 @dataclass(slots=True)
-class FlapState:
+class FlapState(DeviceState[FlapKept]):
     """All of one device or host."""
 
     kept: FlapKept = field(default_factory=FlapKept)
-    ledger: Ledger = field(default_factory=Ledger)
     seen: dict[str, Seen] = field(default_factory=dict)
-    muted_us: int = 0
-    """After a restore: messages before it only rebuild what was read."""

@@ -5,32 +5,25 @@ counter that showed errors was read and stood still for the clean time.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
 
 from collectors.contract.fabric import PortScrape
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
-from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Finding
 from streams.counters import Change
-from streams.detector import Tick
+from streams.detectors.fabric_detector import FabricDetector
 from streams.detectors.fabric_link_columns import LinkColumn, link_column
 from streams.detectors.fabric_link_findings import NAME, bad_link
 from streams.detectors.fabric_link_limits import LinkQualityLimits
-from streams.detectors.fabric_link_state import Bad, LinkKept, LinkState, Recent
+from streams.detectors.fabric_link_state import Bad, LinkState, Recent
 from streams.detectors.fabric_link_symbols import few_us, judge_symbols
 from streams.detectors.fabric_ports import make_room, report
 
 _COUNTED = ("growth", "symbol", "state")
 
 
-class LinkQualityDetector:
-    """Judges every scrape of a device as it comes; ticks say nothing, for silence is no proof."""
+class LinkQualityDetector(FabricDetector[LinkState]):
+    """Judges error counters in windows, symbol errors over hours, ratios as they are told."""
 
     name = NAME
-    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
 
     def __init__(self, limits: LinkQualityLimits | None = None) -> None:
         self.limits = limits or LinkQualityLimits()
@@ -38,27 +31,6 @@ class LinkQualityDetector:
     def fresh(self) -> LinkState:
         """The state of a device never seen."""
         return LinkState()
-
-    def step(self, state: LinkState, batch: Sequence[Message | Tick]) -> tuple[LinkState, list[Finding]]:
-        """Take scrapes of one device in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            if isinstance(item, PortScrape):
-                edges = self._scrape(state, item)
-                if edges:
-                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                    out += edges
-        return state, out
-
-    def keep(self, state: LinkState) -> bytes | None:
-        """Open episodes and the symbol errors of two hours; None where there is neither."""
-        return None if state.kept == LinkKept() else msgspec.msgpack.encode(state.kept)
-
-    def restore(self, kept: bytes) -> LinkState:
-        """Open episodes at once; the last windows come back with the last minutes of the topic."""
-        state = LinkState(kept=msgspec.msgpack.decode(kept, type=LinkKept))
-        state.muted_us = state.kept.edge_us
-        return state
 
     def _scrape(self, state: LinkState, scrape: PortScrape) -> list[Finding]:
         columns = {name: column for name in scrape.columns if (column := link_column(name)) is not None}
@@ -92,10 +64,10 @@ class LinkQualityDetector:
         ratios: Sequence[str],
     ) -> list[Finding]:
         port, ts_us, limits = scrape.ports[row], scrape.ts_us, self.limits
-        if port.oper_up is False or any(columns[name].rule == "state" and _grew(c) for name, c in changes.items()):
+        if port.oper_up is False or any(columns[name].rule == "state" and c.grown > 0 for name, c in changes.items()):
             return []
-        grown = {name: change for name, change in changes.items() if _grew(change)}
-        errors = {name: float(c.delta or 0) for name, c in grown.items() if columns[name].rule == "growth"}
+        grown = {name: change for name, change in changes.items() if change.grown > 0}
+        errors = {name: float(c.grown) for name, c in grown.items() if columns[name].rule == "growth"}
         errors |= self._ratios(scrape, row, ratios)
         why = judge_symbols(limits, state.kept, scrape, row, grown, columns)
         recent = state.recent.get(port.name)
@@ -109,7 +81,7 @@ class LinkQualityDetector:
                 why = why or f"errors in {recent.bad()} of the last {len(recent.windows)} windows"
             elif recent.bad() == 0 and port.name not in state.kept.bad:
                 del state.recent[port.name]
-        symbols = {n: float(c.delta or 0) for n, c in grown.items() if columns[n].rule == "symbol" and why}
+        symbols = {n: float(c.grown) for n, c in grown.items() if columns[n].rule == "symbol" and why}
         now = {**errors, **symbols} if news or symbols else {}
         if not now:
             return []
@@ -198,10 +170,6 @@ def _note(bad: Bad, errors: Mapping[str, float]) -> None:
         column = link_column(name)
         before = bad.errors.get(name, 0.0)
         bad.errors[name] = max(before, count) if column is not None and column.rule == "ratio" else before + count
-
-
-def _grew(change: Change) -> bool:
-    return not change.reset and change.delta is not None and change.delta > 0
 
 
 def _cell(scrape: PortScrape, name: str, row: int) -> int | float | None:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec import field as kept_field
 
-from streams.counter_columns import Ledger
 from streams.counters import Change
-from streams.episodes import Episodes
+from streams.detectors.fabric_detector import DeviceKept, DeviceState
 
 MINUTE_US = 60_000_000
 
@@ -55,15 +54,12 @@ class Bad(Struct):
     """Column -> errors of the episode, or the worst ratio: each must have been read to the end of the clean time."""
 
 
-class LinkKept(Struct):
+class LinkKept(DeviceKept):
     """What outlives the process: it changes with symbol errors and errors of an open episode, and with edges."""
 
     bad: dict[str, Bad] = kept_field(default_factory=dict)
     """By port, as `episodes`."""
     symbols: dict[str, Symbols] = kept_field(default_factory=dict)
-    episodes: Episodes = kept_field(default_factory=Episodes)
-    edge_us: int = 0
-    """Time of the scrape that brought the last edge: older ones, read again, bring none."""
 
 
 @dataclass(slots=True)
@@ -100,11 +96,8 @@ class Recent:
 
 
 @dataclass(slots=True)
-class LinkState:
+class LinkState(DeviceState[LinkKept]):
     """All of one device."""
 
     kept: LinkKept = field(default_factory=LinkKept)
-    ledger: Ledger = field(default_factory=Ledger)
     recent: dict[str, Recent] = field(default_factory=dict)
-    muted_us: int = 0
-    """After a restore: scrapes before it only rebuild what was read."""

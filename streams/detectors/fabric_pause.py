@@ -4,36 +4,26 @@ A storm is what a watchdog counts, what a NIC counts against itself, or a port t
 while its queue moves nothing. It is over when all that showed it was read and stood still through the hold.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Mapping
 
 from collectors.contract.fabric import PortScrape
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
-from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Finding
 from streams.counter_columns import Changes
-from streams.detector import Tick
+from streams.detectors.fabric_detector import FabricDetector
 from streams.detectors.fabric_pause_columns import PauseColumn, pause_column
 from streams.detectors.fabric_pause_findings import NAME, pressure, storm
 from streams.detectors.fabric_pause_limits import PauseLimits
 from streams.detectors.fabric_pause_ratio import measure
-from streams.detectors.fabric_pause_state import Held, PauseKept, PauseState, Storm, Where
-from streams.detectors.fabric_ports import report
-
-STORMED = 1
-"""`pfcwd_state`: 0 operational, 1 stormed."""
+from streams.detectors.fabric_pause_state import Held, PauseState, Storm, Where
+from streams.detectors.fabric_ports import STORMED, report
 
 Grown = dict[Where, list[tuple[PauseColumn, float]]]
 
 
-class PauseDetector:
-    """Judges every scrape of a device as it comes; ticks say nothing, for silence is no proof."""
+class PauseDetector(FabricDetector[PauseState]):
+    """Judges watchdogs and NICs by their counts, ports by the share of time on hold."""
 
     name = NAME
-    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
 
     def __init__(self, limits: PauseLimits | None = None) -> None:
         self.limits = limits or PauseLimits()
@@ -42,25 +32,9 @@ class PauseDetector:
         """The state of a device never seen."""
         return PauseState()
 
-    def step(self, state: PauseState, batch: Sequence[Message | Tick]) -> tuple[PauseState, list[Finding]]:
-        """Take scrapes of one device in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            if isinstance(item, PortScrape):
-                edges = self._scrape(state, item)
-                if edges:
-                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                    out += edges
-        return state, out
-
-    def keep(self, state: PauseState) -> bytes | None:
-        """Open storms and records; None where there are none."""
-        return None if state.kept == PauseKept() else msgspec.msgpack.encode(state.kept)
-
     def restore(self, kept: bytes) -> PauseState:
-        """Open episodes at once; ratios come back with the last minutes of the topic."""
-        state = PauseState(kept=msgspec.msgpack.decode(kept, type=PauseKept))
-        state.muted_us = state.kept.edge_us
+        """Ports under lasting pressure too: their ratios come back with the last minutes of the topic."""
+        state = super().restore(kept)
         state.held = {where: Held() for where in state.kept.pressed.values()}
         return state
 
@@ -161,9 +135,9 @@ def _grown(scrape: PortScrape, columns: Mapping[str, PauseColumn], taken: Change
     for row, changes in taken.items():
         for name, change in changes.items():
             column = columns[name]
-            if column.role == "storm" and not change.reset and change.delta is not None and change.delta > 0:
+            if column.role == "storm" and change.grown > 0:
                 out.setdefault((scrape.ports[row].name, column.priority, column.direction), []).append(
-                    (column, change.delta)
+                    (column, change.grown)
                 )
     for name, column in columns.items():
         if column.role == "state" and STORMED in scrape.columns[name]:

@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec import field as kept_field
 
 from streams.counter_columns import Ledger
+from streams.detectors.fabric_detector import DeviceKept, DeviceState
 from streams.detectors.fabric_pause_columns import Direction
-from streams.episodes import Episodes
 
 Where = tuple[str, int | None, Direction]
 """Port, priority (None: the whole port), direction."""
@@ -26,15 +26,12 @@ class Storm(Struct):
     """As counted by the watchdog or the NIC."""
 
 
-class PauseKept(Struct):
+class PauseKept(DeviceKept):
     """What outlives the process: it changes while a storm is seen, and when something opens or closes."""
 
     storms: dict[str, Storm] = kept_field(default_factory=dict)
     pressed: dict[str, Where] = kept_field(default_factory=dict)
     """The places of open records, by the names of `episodes`."""
-    episodes: Episodes = kept_field(default_factory=Episodes)
-    edge_us: int = 0
-    """Time of the scrape that brought the last edge: older ones, read again, bring none."""
 
 
 @dataclass(slots=True)
@@ -54,11 +51,9 @@ class Held:
 
 
 @dataclass(slots=True)
-class PauseState:
+class PauseState(DeviceState[PauseKept]):
     """All of one device."""
 
     kept: PauseKept = field(default_factory=PauseKept)
     ledger: Ledger = field(default_factory=partial(Ledger, rates=True))
     held: dict[Where, Held] = field(default_factory=dict)
-    muted_us: int = 0
-    """After a restore: scrapes before it only rebuild what was read."""

@@ -14,6 +14,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 MOST_INDEX = 64
 """No device has more priorities, queues or lanes in a port; a name with a larger index is no counter of ours."""
+STORMED = 1
+"""`pfcwd_state`: 0 operational, 1 stormed."""
 
 
 def port_subject(scrape: PortScrape, port: str, priority: int | None = None) -> Subject:

@@ -8,20 +8,14 @@ import csv
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from collectors.contract.fabric import PortScrape
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
-from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Evidence, Finding
 from streams.counters import Change
-from streams.detector import Tick
+from streams.detectors.fabric_detector import FabricDetector
 from streams.detectors.fabric_ports import make_room, port_subject, report
 from streams.detectors.fabric_transport_limits import TransportLimits
-from streams.detectors.fabric_transport_state import Record, Retries, TransportKept, TransportState
+from streams.detectors.fabric_transport_state import Record, Retries, TransportState
 
 NAME = "transport"
 
@@ -39,11 +33,10 @@ def of_rule(rule: str) -> frozenset[str]:
     return frozenset(name for name, (its, _) in counters().items() if its == rule)
 
 
-class TransportDetector:
-    """Judges every scrape of a host as it comes; ticks say nothing, for silence is no proof."""
+class TransportDetector(FabricDetector[TransportState]):
+    """Judges the rate of lost answers of each port of a host."""
 
     name = NAME
-    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
 
     def __init__(self, limits: TransportLimits | None = None) -> None:
         self.limits = limits or TransportLimits()
@@ -51,27 +44,6 @@ class TransportDetector:
     def fresh(self) -> TransportState:
         """The state of a host never seen."""
         return TransportState()
-
-    def step(self, state: TransportState, batch: Sequence[Message | Tick]) -> tuple[TransportState, list[Finding]]:
-        """Take scrapes of one host in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            if isinstance(item, PortScrape):
-                edges = self._scrape(state, item)
-                if edges:
-                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                    out += edges
-        return state, out
-
-    def keep(self, state: TransportState) -> bytes | None:
-        """Open records; None where there are none."""
-        return None if state.kept == TransportKept() else msgspec.msgpack.encode(state.kept)
-
-    def restore(self, kept: bytes) -> TransportState:
-        """Open records at once; rates come back with the last minutes of the topic."""
-        state = TransportState(kept=msgspec.msgpack.decode(kept, type=TransportKept))
-        state.muted_us = state.kept.edge_us
-        return state
 
     def _scrape(self, state: TransportState, scrape: PortScrape) -> list[Finding]:
         here = [name for name in scrape.columns if name in counters()]
@@ -87,7 +59,7 @@ class TransportDetector:
                 continue
             changes = taken.get(row, {})
             if port.name not in state.ports:
-                news = any(_grew(change) for change in changes.values())
+                news = any(change.grown > 0 for change in changes.values())
                 if not (news or port.name in state.kept.records):
                     continue
                 make_room(state.ports, self.limits.most, lambda one: one.ts_us)
@@ -103,7 +75,7 @@ class TransportDetector:
         if not any(counters()[name][0] == "loss" for name in told):
             return None
         retries, limits = state.ports[port], self.limits
-        grown = {name: float(change.delta or 0) for name, change in changes.items() if _grew(change)}
+        grown = {name: float(change.grown) for name, change in changes.items() if change.grown > 0}
         window_us = max((changes[name].window_us for name in grown), default=0)
         if not retries.take(scrape.ts_us, window_us, grown, limits):
             return None
@@ -170,7 +142,3 @@ class TransportDetector:
             ]
             + [Evidence(what="usual rate", value=retries.usual_per_minute, unit="per minute", ts_us=scrape.ts_us)],
         )
-
-
-def _grew(change: Change) -> bool:
-    return not change.reset and change.delta is not None and change.delta > 0

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec import field as kept_field
 
-from streams.counter_columns import Ledger
+from streams.detectors.fabric_detector import DeviceKept, DeviceState
 from streams.detectors.fabric_transport_limits import TransportLimits
-from streams.episodes import Episodes
 
 MINUTE_US = 60_000_000
 MOST_READINGS = 240
@@ -64,24 +63,18 @@ class Record(Struct):
     columns: list[str] = kept_field(default_factory=list)
 
 
-class TransportKept(Struct):
+class TransportKept(DeviceKept):
     """What outlives the process: it changes with the edges, and when an open record turns calm or not."""
 
     records: dict[str, Record] = kept_field(default_factory=dict)
     """By port, as `episodes`."""
-    episodes: Episodes = kept_field(default_factory=Episodes)
-    edge_us: int = 0
-    """Time of the scrape that brought the last edge: older ones, read again, bring none."""
 
 
 @dataclass(slots=True)
-class TransportState:
+class TransportState(DeviceState[TransportKept]):
     """All of one host."""
 
     kept: TransportKept = field(default_factory=TransportKept)
-    ledger: Ledger = field(default_factory=Ledger)
     ports: dict[str, Retries] = field(default_factory=dict)
     begun_us: int | None = None
     """The first scrape that told of transport: what a port does in the first window after it is usual."""
-    muted_us: int = 0
-    """After a restore: scrapes before it only rebuild what was read."""

@@ -13,15 +13,15 @@ from collectors.contract.job import CollectiveWindow, JobEvent, StepReport
 from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS, NCCL_WINDOWS
-from streams.contract import Evidence, Finding, Severity, Subject
+from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.hang_findings import NAME, say
 from streams.detectors.hang_levels import limit_of, next_due
 from streams.detectors.hang_limits import HangLimits
+from streams.detectors.hang_ranks import back, missing
 from streams.detectors.hang_recorder import Recorder
 from streams.detectors.hang_state import HangKept, HangState
 from streams.detectors.hang_verdicts import by_heartbeats
-from streams.detectors.roll import NAMED
 
 _BEATS_US = 5_000_000
 """Heartbeats are looked through no oftener."""
@@ -87,7 +87,7 @@ class HangDetector:
         if report.ts_us <= state.muted_us:
             return out
         out += self._back(state, report.ts_us)
-        out += self._missing(state)
+        out += missing(state, self.limits)
         if state.pace.last_us >= kept.pace.last_us + self.limits.keep_every_us:
             state.sync()
         return out
@@ -176,34 +176,6 @@ class HangDetector:
             out += judge(state, self.limits, deadline_us)
         return out
 
-    def _missing(self, state: HangState) -> list[Finding]:
-        """Ranks that stopped reporting while others went on for a whole limit."""
-        limit_us = state.pace.limit_us(self.limits)
-        last_us = state.pace.last_us
-        if last_us < max(state.oldest_us, state.resumed_us) + limit_us or "ranks" in state.kept.episodes.open:
-            return []
-        state.oldest_us = min(state.seen.values())
-        silent = sorted(rank for rank, seen_us in state.seen.items() if last_us >= seen_us + limit_us)
-        if not silent:
-            return []
-        deadline_us = max(state.resumed_us, min(state.seen[rank] for rank in silent)) + limit_us
-        state.kept.missing = silent
-        state.sync()
-        edge = state.kept.episodes.report(
-            "ranks",
-            self._finding(
-                state,
-                deadline_us,
-                limit_us,
-                "rank_silent",
-                "warning",
-                f"{len(silent)} of {len(state.seen)} ranks of {state.kept.job} stopped reporting while the others go "
-                f"on: {_names(silent)}",
-                [Evidence(what=f"last report of rank {rank}", ts_us=state.seen[rank]) for rank in silent[:NAMED]],
-            ),
-        )
-        return [] if edge is None else [edge]
-
     def _back(self, state: HangState, ts_us: int) -> list[Finding]:
         kept = state.kept
         limit_us = state.pace.limit_us(self.limits)
@@ -212,14 +184,11 @@ class HangDetector:
             out.append(kept.episodes.clear("job", ts_us, f"steps of {kept.job} end again"))
             kept.blamed = []
             state.recorder = Recorder()
-        if kept.missing and all(
-            (seen := state.seen.get(rank)) is not None and seen + limit_us > state.now_us for rank in kept.missing
-        ):
-            out.append(kept.episodes.clear("ranks", ts_us, f"ranks {_names(kept.missing)} report again"))
-            kept.missing = []
-        if out:
+        out.append(back(state, self.limits, ts_us))
+        edges = [edge for edge in out if edge is not None]
+        if edges:
             state.sync()
-        return [edge for edge in out if edge is not None]
+        return edges
 
     def _over(self, state: HangState, ts_us: int, words: str) -> list[Finding]:
         edges = [state.kept.episodes.clear(name, ts_us, words) for name in sorted(state.kept.episodes.open)]
@@ -230,35 +199,3 @@ class HangDetector:
             return state.now_us >= state.kept.ended_us + self.limits.ended_us
         heard_us = max(state.pace.last_us, state.ras.poll_us, state.recorder.newest_us)
         return bool(state.kept.job) and heard_us > 0 and state.now_us >= heard_us + self.limits.forgotten_us
-
-    def _finding(
-        self,
-        state: HangState,
-        deadline_us: int,
-        limit_us: int,
-        cause: str,
-        severity: Severity,
-        summary: str,
-        evidence: list[Evidence],
-    ) -> Finding:
-        kept = state.kept
-        return Finding(
-            cluster=kept.cluster,
-            ts_us=deadline_us,
-            detector=NAME,
-            state="opened",
-            subject=Subject(kind="job", id=kept.job, job=kept.job),
-            episode_us=deadline_us,
-            severity=severity,
-            cause=cause,
-            value=limit_us / 1e6,
-            limit=limit_us / 1e6,
-            unit="s",
-            summary=summary,
-            evidence=evidence,
-            jobs=[kept.job],
-        )
-
-
-def _names(ranks: list[int]) -> str:
-    return ", ".join(str(r) for r in ranks[:NAMED]) + (" ..." if len(ranks) > NAMED else "")

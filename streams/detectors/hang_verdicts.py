@@ -4,7 +4,7 @@ from streams.contract import Evidence
 from streams.detectors.hang_findings import GRADE, Verdict
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.hang_state import HangState
-from streams.detectors.roll import NAMED, Who, in_order, listed
+from streams.detectors.roll import NAMED, Who, in_order, listed, listed_numbers
 
 
 def better(*views: Verdict | None) -> Verdict | None:
@@ -173,6 +173,5 @@ def _behind_in_steps(state: HangState) -> tuple[list[Who], list[Evidence]]:
     behind = sorted(rank for rank, step in state.step.items() if step < most)
     if least == most or 2 * len(behind) > len(state.step):
         return [], [Evidence(what="last step of all ranks", value=float(most), unit="step")]
-    some = ", ".join(str(rank) for rank in behind[:NAMED]) + (" ..." if len(behind) > NAMED else "")
-    words = f"ranks behind the others: {some}"
+    words = f"ranks behind the others: {listed_numbers(behind)}"
     return [state.roll.of_rank(rank) for rank in behind], [Evidence(what=words, value=float(least), unit="step")]

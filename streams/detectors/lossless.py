@@ -4,36 +4,27 @@ One counter is enough to open (twins that stay still are a known fault of switch
 that grew must have been read and stood still for the hold. Pause and ECN alone are not drops.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Mapping
 
 from collectors.contract.fabric import Port, PortScrape
-from collectors.contract.message import Message
-from collectors.contract.topic import Topic
-from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Finding
 from streams.counter_columns import Changes
 from streams.counters import Change
-from streams.detector import Tick
-from streams.detectors.fabric_ports import report
+from streams.detectors.fabric_detector import FabricDetector
+from streams.detectors.fabric_ports import STORMED, report
 from streams.detectors.lossless_counters import LossColumn, loss_column, priority_of
 from streams.detectors.lossless_findings import NAME, dropped, place
 from streams.detectors.lossless_limits import LosslessLimits
-from streams.detectors.lossless_state import Loss, LossKept, LosslessState
+from streams.detectors.lossless_state import Loss, LosslessState
 
-STORMED = 1
-"""`pfcwd_state`: 0 operational, 1 stormed."""
 STORMS = "pfcwd_storm_detected"
 IB_DOWN = "ib_link_down_events"
 
 
-class LosslessDropDetector:
-    """Judges every scrape of a device as it comes; ticks say nothing, for silence is no proof."""
+class LosslessDropDetector(FabricDetector[LosslessState]):
+    """Judges what a port lost by counters that must stand still."""
 
     name = NAME
-    topics: tuple[Topic[Any], ...] = (FABRIC_SCRAPES,)
 
     def __init__(self, limits: LosslessLimits | None = None) -> None:
         self.limits = limits or LosslessLimits()
@@ -42,26 +33,9 @@ class LosslessDropDetector:
         """The state of a device never seen."""
         return LosslessState()
 
-    def step(self, state: LosslessState, batch: Sequence[Message | Tick]) -> tuple[LosslessState, list[Finding]]:
-        """Take scrapes of one device in arrival order."""
-        out: list[Finding] = []
-        for item in batch:
-            if isinstance(item, PortScrape):
-                edges = self._scrape(state, item)
-                if edges:
-                    state.kept.edge_us = max(state.kept.edge_us, item.ts_us)
-                    out += edges
-        return state, out
-
-    def keep(self, state: LosslessState) -> bytes | None:
-        """Open losses and learned priorities; None where there is neither."""
-        return None if state.kept == LossKept() else msgspec.msgpack.encode(state.kept)
-
     def restore(self, kept: bytes) -> LosslessState:
-        """Open episodes at once, with where their counters stood; the other baselines come back with the last
-        minutes of the topic."""
-        state = LosslessState(kept=msgspec.msgpack.decode(kept, type=LossKept))
-        state.muted_us = state.kept.edge_us
+        """Open losses with where their counters stood: it is what they are held against."""
+        state = super().restore(kept)
         for loss in state.kept.losses.values():
             for name, past in loss.last.items():
                 state.ledger.put(name, loss.port, past)
@@ -77,7 +51,7 @@ class LosslessDropDetector:
         out: list[Finding] = []
         for row, changes in taken.items():
             port = scrape.ports[row]
-            went_down = port.name in state.down or _grew(changes.get(IB_DOWN))
+            went_down = port.name in state.down or (IB_DOWN in changes and changes[IB_DOWN].grown > 0)
             columns = {
                 name: judged[name]
                 for name in changes
@@ -110,7 +84,7 @@ class LosslessDropDetector:
                 past = state.ledger.past(name, port.name)
                 if past is not None:
                     loss.last[name] = past
-            elif _grew(change):
+            elif change.grown > 0:
                 grown.setdefault(where, {})[name] = change
         for where, those in grown.items():
             if scrape.ts_us >= state.muted_us or where in state.kept.losses:
@@ -189,7 +163,7 @@ class LosslessDropDetector:
         for row, changes in taken.items():
             for name, change in changes.items():
                 priority = priority_of(name, STORMS)
-                if priority is not None and _grew(change):
+                if priority is not None and change.grown > 0:
                     self._storm(state, scrape.ports[row].name, priority, scrape.ts_us)
         for name, cells in scrape.columns.items():
             priority = priority_of(name, "pfcwd_state")
@@ -208,7 +182,3 @@ class LosslessDropDetector:
             return False
         seen_us = state.storms.get((port, priority))
         return seen_us is not None and ts_us - seen_us <= self.limits.storm_us
-
-
-def _grew(change: Change | None) -> bool:
-    return change is not None and not change.reset and change.delta is not None and change.delta > 0

@@ -13,7 +13,7 @@ from collectors.contract.topics import GPU_SCRAPES, KERNEL_EVENTS
 from streams.contract import NODE_PASTS, Finding, NodePast
 from streams.detector import Tick
 from streams.detectors.memory_columns import MOST_GPUS, Seen, Step
-from streams.detectors.memory_conditions import MemoryLimits, conditions
+from streams.detectors.memory_conditions import MemoryLimits
 from streams.detectors.memory_corrected import level
 from streams.detectors.memory_counted import take_past, take_steps
 from streams.detectors.memory_fields import CORRECTED, ENERGY, FIELDS, UNCORRECTED
@@ -22,7 +22,6 @@ from streams.detectors.memory_rate import fleet_rate
 from streams.detectors.memory_state import (
     LEVELS_BY_GRAVITY,
     MONTH_US,
-    MOST_FAULTS,
     MOST_PENDING,
     NEVER,
     GpuMemory,
@@ -31,16 +30,12 @@ from streams.detectors.memory_state import (
     Wear,
     digest_of,
 )
-from streams.detectors.memory_telling import NAME, Place, Readings, finding
-from streams.detectors.memory_trend import DAY_US, due_us, is_over, is_trend
-from streams.detectors.memory_uncorrected import told
-from streams.episodes import graver
+from streams.detectors.memory_telling import NAME, Place, tell
+from streams.detectors.memory_trend import DAY_US, due_us, is_over
 from streams.gpus import cell, is_old
 
 RESET_ENERGY = 0.5
 """A reset GPU shows far less energy than before; a second reader of the counter may lag by a little."""
-OWNER_SILENT_US = 300_000_000
-"""After so long another source of the same counter takes over."""
 
 
 class MemoryDetector:
@@ -129,7 +124,7 @@ class MemoryDetector:
         if part.uuid in gpus or (len(gpus) < MOST_GPUS and not gpu.is_empty()):
             gpus[part.uuid] = gpu
             self._rise(state, gpu, part.uuid, event.ts_us, may_fall=False)
-            self._edges(state, gpu, Place(event.cluster, event.node, part, event.ts_us), out)
+            out += tell(state, gpu, Place(event.cluster, event.node, part, event.ts_us), self._limits)
             state.due_us = 0
 
     def _past(self, state: MemoryState, past: NodePast) -> None:
@@ -153,10 +148,10 @@ class MemoryDetector:
         rows = {part.uuid: row for row, part in reversed(list(enumerate(scrape.gpus)))}
         for uuid, its in by_gpu.items():
             gpu = gpus.get(uuid) or GpuMemory()
-            owned = {step.field for step in its if _owns(state, step.field, scrape)}
+            owned = {step.field for step in its if state.owns(step.field, scrape.source, ts_us)}
             reset = take_steps(gpu, its, owned, ts_us, cell(scrape, ENERGY, rows[uuid]), self._limits.trend)
             if reset:
-                _reset(gpu, ts_us)
+                gpu.reset(ts_us)
             if not gpu.is_empty() and (uuid in gpus or len(gpus) < MOST_GPUS):
                 gpus[uuid] = gpu
         replayed, before = is_old(ts_us, state.kept.edge_us), len(out)
@@ -164,7 +159,7 @@ class MemoryDetector:
             if uuid in gpus and not replayed:
                 gpu = gpus[uuid]
                 self._refresh(state, gpu, seen, scrape, row)
-                self._edges(state, gpu, Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), out)
+                out += tell(state, gpu, Place(scrape.cluster, scrape.node, scrape.gpus[row], ts_us), self._limits)
         if len(out) > before:
             state.kept.edge_us = ts_us
         for uuid, gpu in list(gpus.items()):
@@ -194,40 +189,27 @@ class MemoryDetector:
         if lost is None or is_old(now_us, lost.last_us):
             return
         if lost.energy_mj is not None and energy is not None and energy < RESET_ENERGY * lost.energy_mj:
-            _reset(gpu, now_us)
+            gpu.reset(now_us)
         elif now_us - lost.last_us >= self._limits.quiet_us and (
             seen.reads(uuid, UNCORRECTED) or (energy is not None and not seen.ever(uuid, UNCORRECTED))
         ):
-            _end(gpu)
+            gpu.end()
         elif lost.energy_mj is None:
             lost.energy_mj = energy
 
     def _rise(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int, *, may_fall: bool) -> None:
-        trending = self._trending(state, gpu, uuid, now_us)
+        trending = state.is_trending(gpu, uuid, now_us, self._limits.trend)
         now = level(gpu, now_us, trending, self._limits.trend, self._limits.wear)
         if gpu.trend is not None:
             gpu.trend.held = trending or (gpu.trend.held and not may_fall)
         if may_fall or LEVELS_BY_GRAVITY.index(now) > LEVELS_BY_GRAVITY.index(gpu.corrected):
             gpu.corrected = now
 
-    def _trending(self, state: MemoryState, gpu: GpuMemory, uuid: str, now_us: int) -> bool:
-        days, fleet = self._days(state, uuid, now_us), self._fleet(state)
-        return gpu.trend is not None and is_trend(gpu.trend, now_us, days, fleet, self._limits.trend)
-
-    def _days(self, state: MemoryState, uuid: str, now_us: int) -> float:
-        """How long the GPU is known, to this process or to the warehouse."""
-        own = (now_us - state.kept.since_us) / DAY_US if state.kept.since_us else 0.0
-        return max(own, float(state.past_days.get(uuid, 0)))
-
-    def _fleet(self, state: MemoryState) -> float:
-        told = state.kept.fleet_per_day
-        return self._limits.trend.fleet_per_day if told is None else told
-
     def _due(self, state: MemoryState, uuid: str, gpu: GpuMemory, now_us: int) -> int:
         due = NEVER
         if gpu.trend is not None:
             due = due_us(gpu.trend, now_us, self._limits.trend)
-            trending = self._trending(state, gpu, uuid, now_us)
+            trending = state.is_trending(gpu, uuid, now_us, self._limits.trend)
             if gpu.corrected != level(gpu, now_us, trending, self._limits.trend, self._limits.wear):
                 due = now_us  # Could not be read now: at the next reading.
         if gpu.trend is not None or gpu.wear is not None or gpu.faults:
@@ -235,49 +217,3 @@ class MemoryDetector:
         if gpu.uncorrected is not None:
             due = 0  # A reset may show in any reading of the energy.
         return due
-
-    def _edges(self, state: MemoryState, gpu: GpuMemory, place: Place, out: list[Finding]) -> None:
-        uuid, limits = place.part.uuid, self._limits
-        now = Readings(state, uuid)
-        days, fleet = self._days(state, uuid, place.ts_us), self._fleet(state)
-        wrong = conditions(gpu, now, place.ts_us, days, fleet, limits)
-        episodes = state.kept.episodes
-        last = episodes.open.get(uuid)
-        if last is not None and (not wrong or (wrong[0].severity == "info" and graver(last.severity, "info"))):
-            edge = episodes.clear(uuid, place.ts_us, f"{place.name}: memory is sound again")
-            if edge is not None:
-                out.append(edge)
-        if not wrong:
-            return
-        made = finding(place, wrong)
-        edge = episodes.report(uuid, made)
-        stage = "" if gpu.uncorrected is None else told(gpu, gpu.uncorrected, limits.log)
-        if edge is None and stage not in ("", gpu.told) and last is not None and last.severity == made.severity:
-            # A further stage is worth a word of its own, whatever the number of errors.
-            edge = msgspec.structs.replace(made, state="updated", episode_us=last.episode_us, subject=last.subject)
-        if edge is not None:
-            facts = {fact.what: fact for condition in reversed(wrong) for fact in reversed(condition.evidence())}
-            edge = msgspec.structs.replace(edge, evidence=list(reversed(facts.values())))
-            episodes.open[uuid] = edge
-            gpu.told = stage
-            out.append(edge)
-
-
-def _owns(state: MemoryState, field_id: str, scrape: GpuScrape) -> bool:
-    owner = state.owners.setdefault(field_id, scrape.source)
-    if owner != scrape.source and scrape.ts_us - state.seen[owner].ts_us > OWNER_SILENT_US:
-        owner = state.owners[field_id] = scrape.source
-    return owner == scrape.source
-
-
-def _reset(gpu: GpuMemory, ts_us: int) -> None:
-    """A reset ends the uncorrected errors that came before it."""
-    if gpu.uncorrected is not None and gpu.uncorrected.last_us < ts_us:
-        gpu.reset_us = ts_us
-        _end(gpu)
-
-
-def _end(gpu: GpuMemory) -> None:
-    if gpu.uncorrected is not None:
-        gpu.faults = [*gpu.faults, gpu.uncorrected.started_us][-MOST_FAULTS:]
-        gpu.uncorrected, gpu.told = None, ""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from collectors.contract.gpu import Gpu
 from collectors.contract.kernel import KernelEvent
 from streams.detectors.memory_columns import Seen
-from streams.detectors.memory_trend import DAY_US, Trend
+from streams.detectors.memory_trend import DAY_US, Trend, TrendLimits, is_trend
 from streams.episodes import Episodes
 
 Level = Literal["none", "burst", "growth", "degrading", "storm"]
@@ -20,6 +20,8 @@ MOST_PENDING = 64
 WEAR_DAYS = 28
 MONTH_US = 30 * DAY_US
 MOST_FAULTS = 32
+OWNER_SILENT_US = 300_000_000
+"""After so long another source of the same counter takes over."""
 
 
 class Uncorrected(Struct):
@@ -97,6 +99,18 @@ class GpuMemory(Struct):
         """Is there nothing left to remember?"""
         return not (self.levels or self.uncorrected or self.trend or self.wear or self.faults)
 
+    def reset(self, ts_us: int) -> None:
+        """A reset ends the uncorrected errors that came before it."""
+        if self.uncorrected is not None and self.uncorrected.last_us < ts_us:
+            self.reset_us = ts_us
+            self.end()
+
+    def end(self) -> None:
+        """The uncorrected errors are over, and remembered as one fault."""
+        if self.uncorrected is not None:
+            self.faults = [*self.faults, self.uncorrected.started_us][-MOST_FAULTS:]
+            self.uncorrected, self.told = None, ""
+
 
 class Kept(Struct):
     """What outlives the process."""
@@ -142,6 +156,27 @@ class MemoryState:
         if len(self.known) > MOST_LINES:
             del self.known[next(iter(self.known))]
         return False
+
+    def owns(self, field_id: str, source: str, ts_us: int) -> bool:
+        """Does this source's growth of a field count? Another takes over from one that is silent."""
+        owner = self.owners.setdefault(field_id, source)
+        if owner != source and ts_us - self.seen[owner].ts_us > OWNER_SILENT_US:
+            owner = self.owners[field_id] = source
+        return owner == source
+
+    def days_known(self, uuid: str, now_us: int) -> float:
+        """How long a GPU is known, to this process or to the warehouse."""
+        own = (now_us - self.kept.since_us) / DAY_US if self.kept.since_us else 0.0
+        return max(own, float(self.past_days.get(uuid, 0)))
+
+    def fleet_per_day(self, limits: TrendLimits) -> float:
+        """Event-days a GPU-day of the fleet."""
+        return limits.fleet_per_day if self.kept.fleet_per_day is None else self.kept.fleet_per_day
+
+    def is_trending(self, gpu: GpuMemory, uuid: str, now_us: int, limits: TrendLimits) -> bool:
+        """Do corrected errors keep coming?"""
+        days, fleet = self.days_known(uuid, now_us), self.fleet_per_day(limits)
+        return gpu.trend is not None and is_trend(gpu.trend, now_us, days, fleet, limits)
 
 
 def digest_of(event: KernelEvent) -> int:

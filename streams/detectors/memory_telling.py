@@ -7,8 +7,11 @@ import msgspec
 from collectors.contract.gpu import Gpu
 from streams.contract import Finding
 from streams.detectors.memory_condition import Condition
+from streams.detectors.memory_conditions import MemoryLimits, conditions
 from streams.detectors.memory_fields import FIELDS
-from streams.detectors.memory_state import MemoryState
+from streams.detectors.memory_state import GpuMemory, MemoryState
+from streams.detectors.memory_uncorrected import told
+from streams.episodes import graver
 from streams.gpus import gpu_subject
 
 NAME = "memory"
@@ -49,7 +52,35 @@ class Readings(Mapping[str, float]):
         return sum(1 for _ in self)
 
 
-def finding(place: Place, wrong: list[Condition]) -> Finding:
+def tell(state: MemoryState, gpu: GpuMemory, place: Place, limits: MemoryLimits) -> list[Finding]:
+    """The edges of a GPU's episode: it ends, opens, or has grown by a stage."""
+    uuid, out = place.part.uuid, []
+    days, fleet = state.days_known(uuid, place.ts_us), state.fleet_per_day(limits.trend)
+    wrong = conditions(gpu, Readings(state, uuid), place.ts_us, days, fleet, limits)
+    episodes = state.kept.episodes
+    last = episodes.open.get(uuid)
+    if last is not None and (not wrong or (wrong[0].severity == "info" and graver(last.severity, "info"))):
+        edge = episodes.clear(uuid, place.ts_us, f"{place.name}: memory is sound again")
+        if edge is not None:
+            out.append(edge)
+    if not wrong:
+        return out
+    made = _finding(place, wrong)
+    edge = episodes.report(uuid, made)
+    stage = "" if gpu.uncorrected is None else told(gpu, gpu.uncorrected, limits.log)
+    if edge is None and stage not in ("", gpu.told) and last is not None and last.severity == made.severity:
+        # A further stage is worth a word of its own, whatever the number of errors.
+        edge = msgspec.structs.replace(made, state="updated", episode_us=last.episode_us, subject=last.subject)
+    if edge is not None:
+        facts = {fact.what: fact for condition in reversed(wrong) for fact in reversed(condition.evidence())}
+        edge = msgspec.structs.replace(edge, evidence=list(reversed(facts.values())))
+        episodes.open[uuid] = edge
+        gpu.told = stage
+        out.append(edge)
+    return out
+
+
+def _finding(place: Place, wrong: list[Condition]) -> Finding:
     """The gravest of what is wrong names it, all of it is evidence."""
     first = wrong[0]
     return Finding(

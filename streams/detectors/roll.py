@@ -129,6 +129,11 @@ def listed(some: list[Who]) -> str:
     return ", ".join(who.words() for who in some[:NAMED]) + (" ..." if len(some) > NAMED else "")
 
 
+def listed_numbers(ranks: list[int]) -> str:
+    """The first of these ranks, by number."""
+    return ", ".join(str(rank) for rank in ranks[:NAMED]) + (" ..." if len(ranks) > NAMED else "")
+
+
 def in_order(some: set[Who]) -> list[Who]:
     """By rank, those without one last."""
     return sorted(some, key=lambda who: (who.rank is None, who.rank or 0, who.label))

@@ -1,13 +1,16 @@
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
+from streams.catalog import ACTIONS
 from streams.causes import UNKNOWN, cause_row, causes, runbook
 from streams.detectors.throttle_causes import WHY
 
 ROOT = Path(__file__).parents[2]
 PAGES = {p.stem: p.read_text() for p in (ROOT / "docs/runbooks").glob("*.md") if p.stem != "README"}
+XID_PAGE = " ".join(PAGES["xid"].split())
 
 
 def _named_in_code() -> set[str]:
@@ -28,15 +31,29 @@ def test_every_word_that_a_detector_names_has_a_row() -> None:
     assert {word for word in _named_in_code() if cause_row(word) is UNKNOWN} == set()
 
 
-def test_every_runbook_is_in_the_index() -> None:
+def test_every_runbook_is_in_the_index_under_its_title() -> None:
     index = (ROOT / "docs/runbooks/README.md").read_text()
-    assert [page for page in sorted(PAGES) if f"- [{page}]({page}.md): " not in index] == []
+    rows = re.findall(r"^- \[(\w+)\]\((\w+)\.md\): (.+)$", index, re.MULTILINE)
+    assert rows == [(page, page, PAGES[page].splitlines()[0].removeprefix("# ")) for page in sorted(PAGES)]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
-def test_every_runbook_says_what_to_do_and_when_it_is_over(page: str) -> None:
-    assert "\n1. " in PAGES[page]
-    assert "Over when: " in PAGES[page]
+def test_every_runbook_says_how_to_confirm_what_to_do_when_it_is_over_and_whose_it_is(page: str) -> None:
+    parts = re.fullmatch(
+        r"# (?P<title>.+)\n\n(?P<meaning>.+)\n\nConfirm: (?P<confirm>.+?)\n\n(?P<steps>1\. .+)\n\n"
+        r"Over when: (?P<over>.+)\n\nOwner: (?P<owner>.+)\.\n",
+        PAGES[page],
+        re.DOTALL,
+    )
+    assert parts is not None
+    assert parts["confirm"].count("`") >= 2  # a command, not advice
+    assert PAGES[page].count("\n\n") == 5
+    owners = {row.owner for row in causes().values() if row.runbook == page} or {UNKNOWN.owner}
+    assert set(re.findall(r"\b(fleet|network|telemetry|job)\b", parts["owner"])) == owners
+
+
+def test_the_page_of_the_codes_quotes_what_an_action_line_asks_for() -> None:
+    assert [ACTIONS[b] for b in ("reset_gpu", "reboot_node", "drain_and_diagnose") if ACTIONS[b] not in XID_PAGE] == []
 
 
 def test_a_code_without_a_row_has_that_of_its_family() -> None:

@@ -1,10 +1,23 @@
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collectors.contract.topics import GPU_SCRAPES
+from collectors.contract.topic import Topic
+from collectors.contract.topics import (
+    COLLECTOR_BEATS,
+    FABRIC_SCRAPES,
+    GPU_SCRAPES,
+    JOB_EVENTS,
+    JOB_PLACEMENTS,
+    JOB_STEPS,
+    KERNEL_EVENTS,
+    NCCL_WINDOWS,
+)
 from infra.command.main import main
-from streams.detectors.all import Choice, detectors
+from streams.contract import NODE_PASTS
+from streams.detectors.all import SPECS, Choice, detectors
 from streams.detectors.lossless_limits import LosslessLimits
 from streams.detectors.memory_conditions import MemoryLimits
 from streams.detectors.shadow import Shadowed
@@ -87,3 +100,26 @@ def test_the_command_shows_what_a_file_changes(tmp_path: Path, capsys: pytest.Ca
     assert "  hold_s = 60   (default 600)\n" in capsys.readouterr().out
     assert main(["detectors", "losless"]) == 2
     assert "no detector 'losless'; there is memory" in capsys.readouterr().err
+
+
+READS: dict[str, set[Topic[Any]]] = {
+    "GPU scrapes": {GPU_SCRAPES},
+    "kernel log": {KERNEL_EVENTS},
+    "the past of the GPU": {NODE_PASTS},
+    "port scrapes": {FABRIC_SCRAPES},
+    "GPU and port scrapes": {GPU_SCRAPES, FABRIC_SCRAPES},
+    "beats": {COLLECTOR_BEATS},
+    "NCCL windows": {NCCL_WINDOWS},
+    "step reports": {JOB_STEPS, JOB_EVENTS, JOB_PLACEMENTS},
+    "job topics": {JOB_STEPS, JOB_EVENTS, JOB_PLACEMENTS},
+}
+
+
+def test_the_page_on_judging_tells_every_section_and_what_it_reads() -> None:
+    page = (Path(__file__).parents[2] / "docs/judging.md").read_text()
+    told = {
+        section: {topic for words in reads.split(", ") for topic in READS[words]}
+        for section, reads in re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, re.MULTILINE)
+    }
+    assert told == {spec.section: {topic for one in spec.make(spec.limits()) for topic in one.topics} for spec in SPECS}
+    assert [section for section in SECTIONS if f"`{section}`" not in page] == []

@@ -128,7 +128,7 @@ def incident(state: Any = "opened", ts_us: int = T0, **changes: Any) -> Incident
         "ts_us": ts_us,
         "summary": "one hot GPU holds up train",
         "action": "drain n1",
-        "runbook": "docs/runbooks/throttle.md",
+        "runbook": "docs/runbooks/thermal_throttle.md",
     }
     return Incident(**(whole | changes))
 
