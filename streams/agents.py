@@ -10,6 +10,7 @@ from collectors.contract.message import Message
 from collectors.contract.topic import Topic
 from streams.contract import FINDINGS, INCIDENTS
 from streams.desk import Desk
+from streams.faust_events import Raw
 from streams.judge import Judge
 from streams.outbox import Outbox
 from streams.pager import Pager
@@ -19,9 +20,7 @@ log = logging.getLogger("lockstep.stream")
 
 def raw_topic(app: faust.App, topic: Topic[Any]) -> Any:
     """A Faust topic of bytes: our contract decodes them, so that bad ones are ours to reject."""
-    return app.topic(
-        topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", internal=False
-    )
+    return app.topic(topic.name, schema=Raw(), internal=False)
 
 
 def add_detector_agents(app: faust.App, judge: Judge, outbox: Outbox) -> None:

@@ -13,6 +13,7 @@ from collectors.contract.kafka import KafkaClient
 from collectors.contract.topic import Topic
 from streams.client import Clients
 from streams.faust_consumer import Transport
+from streams.faust_events import Inbound
 from streams.security import security
 from streams.settings import StreamSettings
 
@@ -47,6 +48,7 @@ def faust_app(kafka: KafkaClient, settings: StreamSettings, state: Path, worker:
         producer_acks=-1,
         producer_compression_type="zstd",
         worker_redirect_stdouts=False,
+        Monitor=Inbound,
     )
     app.transport = Transport(app.conf.broker_consumer, app)
     return app

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ class Line:
     broker: Broker
     state: Path
     extra: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def producer(self) -> Producer:
+        """One for all, as a collector has: to make it asks the broker for an id, and that takes a while."""
+        return Producer({"bootstrap.servers": self.broker.bootstrap, "enable.idempotence": True})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -78,16 +84,14 @@ class Line:
 
     def produce(self, messages: Sequence[tuple[Topic[Any], Message]]) -> None:
         """Acknowledged by the broker."""
-        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "enable.idempotence": True})
         for topic, message in messages:
-            producer.produce(topic.name, topic.encode(message), key=topic.key(message).encode())
-        assert producer.flush(30) == 0
+            self.producer.produce(topic.name, topic.encode(message), key=topic.key(message).encode())
+        assert self.producer.flush(30) == 0
 
     def produce_raw(self, topic: str, partition: int, raw: bytes) -> None:
         """Bytes as they are."""
-        producer = Producer({"bootstrap.servers": self.broker.bootstrap})
-        producer.produce(topic, raw, key=b"x", partition=partition)
-        assert producer.flush(30) == 0
+        self.producer.produce(topic, raw, key=b"x", partition=partition)
+        assert self.producer.flush(30) == 0
 
     def read(self, topic: Topic[Any], bad: bool = False) -> list[Any]:
         """Every message of a topic, in order within a partition. `bad`: pass over what cannot be read."""

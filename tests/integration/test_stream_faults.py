@@ -106,7 +106,7 @@ def test_a_broker_that_goes_away_while_incidents_are_open_changes_nothing(tmp_pa
     with line(LOCKSTEP_DETECTORS=limits) as live, live.worker() as worker:
         live.ready()
         start = time.time_ns() // 1000
-        messages = faults(start, SECONDS, calm_s=2 * away_s + 20)
+        messages = faults(start, SECONDS, calm_s=20 + 2 * away_s + away_s // 5)
         found, standing = expected(list(messages), limits)
         half = next(i for i, (_, m) in enumerate(messages) if m.ts_us >= start + 30_000_000)
         paced(messages[:half], live.produce)
