@@ -117,8 +117,8 @@ class Parts:
         asked_us = _now_us()
         ends = await asyncio.wait_for(consumer.end_offsets(tps), PROBE_S)
         self.clock.heard(asked_us)
-        seen = (us for group in self.judge.groups.values() for us in group.reached.seen_us.values())
-        now_us = self.clock.now(asked_us, max(seen, default=None))
+        seen = [group.reached.seen_us.values() for group in self.judge.groups.values()]
+        now_us = self.clock.now(asked_us, [max(of_group) for of_group in seen if of_group])
         if now_us is None:
             return
         times: list[int | None] = []

@@ -1,6 +1,6 @@
 """When to tell the time: the clock of recorded messages, and the one of a live worker that may lag."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 S = 1_000_000
@@ -38,11 +38,15 @@ class WorkerClockLimits:
     hiccup_us: int = 3 * S
     """A broker that did not answer for less than this was not away."""
     hold_us: int = 30 * S
-    """After an outage the collectors reconnect (librdkafka waits up to 10 s) and empty their spools, ..."""
-    most_hold_us: int = 300 * S
-    """... which takes as long as the outage did, up to this, ..."""
+    """After an outage the collectors reconnect (librdkafka waits up to 10 s) and begin to empty their spools. ..."""
     spool_us: int = 10 * S
-    """... or so much longer again, while the newest message of all is older than this: it comes from a spool."""
+    """... Where the newest message is older than this, they are still at it, ..."""
+    longer: float = 2.0
+    """... for up to so many times as long as the outage was, ..."""
+    most_hold_us: int = 600 * S
+    """... and no longer than this: who is silent then is silent."""
+    alive_us: int = 30 * S
+    """Partitions that were heard of so shortly before the outage must be heard of again."""
 
 
 @dataclass(slots=True)
@@ -57,6 +61,7 @@ class WorkerClock:
     _heard_us: int | None = None
     _frozen_us: int | None = None
     _hold_until_us: int = 0
+    _most_until_us: int = 0
     _away: bool = False
 
     def missed(self, now_us: int) -> None:
@@ -69,24 +74,28 @@ class WorkerClock:
     def heard(self, now_us: int) -> None:
         """The broker answered."""
         if self._away and self._heard_us is not None:
-            outage = now_us - self._heard_us
-            hold = max(self.limits.hold_us, min(outage, self.limits.most_hold_us))
-            self._hold_until_us = max(self._hold_until_us, now_us + hold)
+            longest = min(round(self.limits.longer * (now_us - self._heard_us)), self.limits.most_hold_us)
+            self._hold_until_us = now_us + self.limits.hold_us
+            self._most_until_us = max(self._most_until_us, now_us + max(longest, self.limits.hold_us))
             self._away = False
         self._heard_us = now_us
 
-    def now(self, now_us: int, newest_us: int | None = None) -> int | None:
-        """What to tell; None: nothing is known yet. `newest_us`: time of the newest message of all that were read."""
+    def now(self, now_us: int, newest_us: Iterable[int] = ()) -> int | None:
+        """What to tell; None: nothing is known yet. `newest_us`: time of the newest message of each partition."""
         if self._heard_us is None:
             return None
         if self._frozen_us is not None:
             if self._away or now_us < self._hold_until_us:
                 return self._frozen_us
-            from_spool = newest_us is not None and newest_us < now_us - self.limits.spool_us
-            if from_spool and now_us < self._hold_until_us + self.limits.most_hold_us:
+            if now_us < self._most_until_us and self._empties(self._frozen_us, now_us, newest_us):
                 return self._frozen_us
             self._frozen_us = None
         return min(now_us, self._heard_us) - self.limits.behind_us
+
+    def _empties(self, frozen_us: int, now_us: int, newest_us: Iterable[int]) -> bool:
+        """Does a partition that was alive before the outage still lag behind?"""
+        alive_us, fresh_us = frozen_us - self.limits.alive_us, now_us - self.limits.spool_us
+        return any(alive_us <= us < fresh_us for us in newest_us)
 
 
 @dataclass(slots=True)

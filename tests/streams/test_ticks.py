@@ -31,33 +31,44 @@ def test_time_stands_still_while_kafka_is_away_and_until_collectors_caught_up() 
     assert at(clock, 52) == 51.0
 
 
-def test_a_long_outage_is_given_as_long_to_catch_up_but_not_for_ever() -> None:
+def after(clock: WorkerClock, second: int, *newest: int) -> float:
+    """What the clock tells while the newest messages of the partitions have these seconds."""
+    clock.heard(T0 + second * S)
+    now = clock.now(T0 + second * S, [T0 + n * S for n in newest])
+    assert now is not None
+    return (now - T0) / S
+
+
+def away(from_s: int, to_s: int) -> WorkerClock:
     clock = WorkerClock()
-    clock.heard(T0)
-    clock.missed(T0 + 3600 * S)
-    clock.heard(T0 + 3600 * S)
-    assert at(clock, 3899) == -1.0
-    clock.heard(T0 + 3901 * S)
-    assert at(clock, 3901) == 3900.0
+    clock.heard(T0 + from_s * S)
+    clock.missed(T0 + to_s * S)
+    clock.heard(T0 + to_s * S)
+    return clock
 
 
-def test_time_stands_still_while_the_newest_message_still_comes_from_a_spool_but_not_for_ever() -> None:
-    clock = WorkerClock()
-    clock.heard(T0)
-    clock.missed(T0 + 300 * S)
-    clock.heard(T0 + 300 * S)
+def test_time_goes_on_after_half_a_minute_where_every_partition_is_up_to_date() -> None:
+    assert after(away(0, 300), 329, 328, 327) == -1.0
+    assert after(away(0, 300), 331, 330, 325) == 330.0
 
-    def told(second: int, newest: int) -> float:
-        clock.heard(T0 + second * S)
-        return ((clock.now(T0 + second * S, T0 + newest * S) or 0) - T0) / S
 
-    assert told(599, 598) == -1.0
-    assert told(610, 590) == -1.0
-    assert told(620, 612) == 619.0
-    clock.missed(T0 + 1000 * S)
-    clock.heard(T0 + 1000 * S)
-    assert told(1599, 620) == 619.0
-    assert told(1600, 620) == 1599.0
+def test_time_stands_still_while_one_partition_is_filled_from_a_spool() -> None:
+    clock = away(0, 300)
+    assert after(clock, 400, 399, 250) == -1.0
+    assert after(clock, 410, 409, 405) == 409.0
+
+
+def test_a_partition_that_was_silent_before_the_outage_is_not_waited_for() -> None:
+    assert after(away(100, 400), 431, 430, 20) == 430.0
+
+
+def test_nobody_is_waited_for_longer_than_twice_the_outage_or_ten_minutes() -> None:
+    short = away(0, 60)
+    assert after(short, 179, 178, -1) == -1.0
+    assert after(short, 180, 179, -1) == 179.0
+    long = away(0, 3600)
+    assert after(long, 4199, 4198, -1) == -1.0
+    assert after(long, 4200, 4199, -1) == 4199.0
 
 
 def test_a_hiccup_is_no_outage() -> None:
