@@ -40,6 +40,8 @@ class Group(Struct):
     """Told by DCGM's gauges alone, not by the log."""
     recovered_us: int = 0
     """When a reset was seen last, or the driver took its wish for a recovery back."""
+    over_us: int = 0
+    """The first message that shows it over: a line from before it that comes late is still of this episode."""
 
 
 class Kept(Struct):
