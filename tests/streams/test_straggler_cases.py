@@ -66,6 +66,14 @@ def test_one_rank_that_is_very_slow_is_no_slow_host() -> None:
     assert words(told(Job(dp=64, compute=compute, steps=50))) == [("gpu_slow", "critical", "j/17")]
 
 
+@pytest.mark.parametrize("rank", range(8))
+def test_one_slow_rank_of_a_node_of_two_is_no_slow_host(rank: int) -> None:
+    """The node's median is the mean of both, and its other rank works as ever."""
+    found = told(Job(dp=8, per_node=2, compute=noisy(7, 1.0, 0.01, slow_from(rank, 30, 1.5)), steps=50))
+    assert words(found) == [("gpu_slow", "critical", f"j/{rank}")]
+    assert number(found[0], "share of these steps in which it was the slowest") == 1.0
+
+
 def test_a_rank_that_waits_for_its_data_has_a_slow_host_though_its_gpu_is_at_par() -> None:
     data = noisy(2, 0.05, 0.1, slow_from(11, 20, 8.0))
     found = told(Job(dp=16, compute=noisy(1, 1.0, 0.01), data=data, steps=30))
