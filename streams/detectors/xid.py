@@ -233,7 +233,8 @@ class XidDetector:
         if graver(verdict.severity, group.severity):
             group.severity = verdict.severity
         if verdict.sets_action:
-            group.asked = max(verdict.bin, group.asked if group.told else verdict.bin, key=BINS.index)
+            if not group.told or BINS.index(verdict.bin) >= BINS.index(group.asked):
+                group.asked, group.asks = verdict.bin, verdict.asks
             group.told = True
         elif not group.told:
             group.asked = group.verdict.bin

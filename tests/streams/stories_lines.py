@@ -38,9 +38,10 @@ def _xid(at_s: float, code: int) -> KernelEvent:
 
 
 def _sxid(at_s: float) -> KernelEvent:
-    raw = "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    text = "Fatal, Link 30 LTSSM Fault Up"
+    raw = f"nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, {text}"
     return KernelEvent(
-        node="n1", ts_us=T0 + int(at_s * SECOND), kind="sxid", code=20034, pci="0000:05:00", detail=raw, raw=raw
+        node="n1", ts_us=T0 + int(at_s * SECOND), kind="sxid", code=20034, pci="0000:05:00", detail=text, raw=raw
     )
 
 

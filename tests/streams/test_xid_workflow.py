@@ -221,7 +221,11 @@ def test_a_recovery_that_the_driver_takes_back_ends_the_episode_after_minutes() 
     asked = xid(11, 154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
     none = xid(90, 154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
     found = judge([running(0), xid(10, 95), asked, none, running(200), running(400), running(460)])
-    assert edges(found) == [(10, "opened", "critical", "xid_95"), (460, "cleared", "critical", "xid_95")]
+    assert edges(found) == [
+        (10, "opened", "critical", "xid_95"),
+        (11, "updated", "critical", "xid_95"),
+        (460, "cleared", "critical", "xid_95"),
+    ]
     assert judge([none]) == []
 
 
