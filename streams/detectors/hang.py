@@ -205,7 +205,7 @@ class HangDetector:
                 "rank_silent",
                 "warning",
                 f"{len(silent)} of {len(state.seen)} ranks of {state.kept.job} stopped reporting while the others go "
-                f"on: {_names(silent)}",
+                f"on: {_places(state, silent)}",
                 [Evidence(what=f"last report of rank {rank}", ts_us=state.seen[rank]) for rank in silent[:NAMED]],
             ),
         )
@@ -265,6 +265,13 @@ class HangDetector:
             evidence=evidence,
             jobs=[kept.job],
         )
+
+
+def _places(state: HangState, ranks: list[int]) -> str:
+    """`2, 3 (n1)`."""
+    nodes = sorted({node for rank in ranks if (node := state.roll.of_rank(rank).node) is not None})
+    where = ", ".join(nodes[:NAMED]) + (" ..." if len(nodes) > NAMED else "")
+    return f"{_names(ranks)} ({where})" if where else _names(ranks)
 
 
 def _names(ranks: list[int]) -> str:

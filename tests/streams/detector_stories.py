@@ -27,6 +27,7 @@ from tests.streams.stories_lines import LINE_STORIES
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import LOST_STORY
 from tests.streams.stories_memory import MEMORY_STORY
+from tests.streams.stories_steps import STEP_STORIES
 from tests.streams.stories_words import WORD_STORIES
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -229,6 +230,7 @@ STORIES = (
     *FABRIC_STORIES,
     HANG_STORY,
     *LINE_STORIES,
+    *STEP_STORIES,
     *WORD_STORIES,
 )
 

@@ -184,7 +184,7 @@ def test_ranks_that_stop_while_others_go_on_are_named() -> None:
     rest: Items = [report(110 + 10 * i, 11 + i) for i in range(8)]
     found = run([*steps(11), *rest])
     assert shape(found) == [("opened", "rank_silent", 160.5)]
-    assert found[0].summary.endswith(": 2, 3")
+    assert found[0].summary.endswith(": 2, 3 (n1)")
     assert found[0].severity == "warning"
     back: Items = [report(190, 19), report(190.5, 19, node="n1", first=2)]
     assert shape(run([*steps(11), *rest, *back]))[-1] == ("cleared", "rank_silent", 190.5)
