@@ -124,7 +124,7 @@ def test_delivering_twice_changes_nothing(story: Story) -> None:
         detector = named(detectors(), story.detector)
         messages = story.tell(data.draw(stretches(story)))
         first = data.draw(st.integers(0, len(messages) - 1))
-        last = data.draw(st.integers(first, min(len(messages), first + 30)))
+        last = data.draw(st.integers(first, min(len(messages), first + story.again)))
         twice = [m for m in messages[first:last] if isinstance(m, Message)]
         again = [*messages[:last], *twice, *messages[last:]]
         assert run(detector, again) == run(detector, messages)
