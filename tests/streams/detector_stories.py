@@ -215,7 +215,9 @@ STORIES = (
     Story(detector="memory", words=("calm", "uncorrected", "reset", "growing", "unreadable"), tell=memory),
     Story(detector="throttle", words=("calm", "hot", "braked", "idle", "unreadable"), tell=throttle),
     Story(detector="xid", words=("calm", "program", "memory", "bus", "gauge", "gone", "reset"), tell=xid),
-    Story(detector="straggler", words=("calm", "slow", "host"), tell=straggler, least=30, most=45, back=200, examples=8),
+    Story(
+        detector="straggler", words=("calm", "slow", "host"), tell=straggler, least=30, most=45, back=200, examples=8
+    ),
     *(
         Story(detector=f"silence_{part}", words=("calm", "silent"), tell=heard(say), least=12, most=20, hears=True)
         for part, say in SILENT.items()

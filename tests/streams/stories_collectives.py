@@ -23,11 +23,9 @@ def collectives(stretches: Sequence[Stretch]) -> list[Item]:
 
 
 def pipelines(stretches: Sequence[Stretch]) -> list[Item]:
-    """Stages on nodes of their own, which send to each other. `cut`: all that crosses node n2 takes half as long again."""
+    """Stages on nodes of their own, which send to each other. `cut`: what crosses node n2 takes half as long again."""
     word = [name for name, length in stretches for _ in range(length)]
-    job = Nccl(
-        dp=2, pp=3, per_node=1, link=lambda rank, step: 1.5 if rank == 2 and word[step] == "cut" else 1.0
-    )
+    job = Nccl(dp=2, pp=3, per_node=1, link=lambda rank, step: 1.5 if rank == 2 and word[step] == "cut" else 1.0)
     return [job.placed(), *job.steps(0, len(word))]
 
 

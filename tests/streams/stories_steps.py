@@ -89,9 +89,7 @@ def holes(stretches: Sequence[Stretch]) -> list[Item]:
 
 
 def _story(words: Sequence[str], tell: Callable[[Sequence[Stretch]], list[Item]]) -> Story:
-    return Story(
-        detector="straggler", words=("calm", *words), tell=tell, least=30, most=45, back=300, examples=4
-    )
+    return Story(detector="straggler", words=("calm", *words), tell=tell, least=30, most=45, back=300, examples=4)
 
 
 STEP_STORIES = (

@@ -8,6 +8,7 @@ from collectors.contract.job import JobEvent, Placement
 from collectors.contract.message import Message
 from collectors.contract.topics import GPU_SCRAPES, JOB_PLACEMENTS, KERNEL_EVENTS
 from streams.contract import Incident
+from streams.correlation import Output
 from streams.pipeline import Pipeline
 from tests.streams.scrapes import SECOND, T0
 from tests.streams.test_xid import edges, judge, running, xid
@@ -62,10 +63,11 @@ def test_a_gauge_alone_names_what_is_asked_too() -> None:
 
 def played(messages: Sequence[Message]) -> list[Incident]:
     """What on-call is told, with a tick a second for two minutes."""
-    pipeline, out = Pipeline(), []
-    topics = {"GpuScrape": GPU_SCRAPES, "KernelEvent": KERNEL_EVENTS, "JobEvent": JOB_PLACEMENTS}
+    pipeline = Pipeline()
+    out: list[Output] = []
     for message in messages:
-        out += pipeline.feed(topics[type(message).__name__], message)
+        topic = next(t for t in (GPU_SCRAPES, KERNEL_EVENTS, JOB_PLACEMENTS) if isinstance(message, t.type))
+        out += pipeline.feed(topic, message)
     for second in range(120):
         out += pipeline.tick(T0 + (20 + second) * SECOND)
     return [m for _, m in out if isinstance(m, Incident)]
