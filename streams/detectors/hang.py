@@ -222,7 +222,7 @@ class HangDetector:
         if kept.missing and all(
             (seen := state.seen.get(rank)) is not None and seen + limit_us > state.now_us for rank in kept.missing
         ):
-            out.append(kept.episodes.clear("ranks", ts_us, f"ranks {_names(kept.missing)} report again"))
+            out.append(kept.episodes.clear("ranks", ts_us, f"ranks {_names(kept.missing)} of {kept.job} report again"))
             kept.missing = []
         if out:
             state.sync()
