@@ -26,6 +26,9 @@ ACTIONS: dict[Bin, str] = {
     "reboot_node": "drain the node and reboot it",
 }
 
+ASKS = "XID 154 asks: "
+"""How evidence of a driver error begins that names the recovery which the driver itself asks for."""
+
 MEMORY_CODES = frozenset({48, 63, 64, 92, 94, 95, 140, 156, 157, 160, 161, 168, 171, 172})
 """Xids of the memory error chain (NVIDIA GPU Memory Error Management)."""
 NVLINK_CODES = frozenset({74, 136, 137, 155, *range(144, 151)})
@@ -45,7 +48,17 @@ _RECOVERY_BINS: tuple[Bin, ...] = (
     "reset_gpu",
     "reboot_node",
 )
-"""By DCGM field 1523: none, reset, reboot, drain P2P, drain and reset, IMEX domain, bus reset, system reboot."""
+_RECOVERY_WORDS = (
+    "none",
+    "GPU reset",
+    "node reboot",
+    "drain P2P",
+    "drain and reset",
+    "recover the IMEX domain",
+    "GPU bus reset",
+    "system reboot",
+)
+"""By DCGM field 1523, as the line of Xid 154 numbers them."""
 
 _RECOVERY = re.compile(r"recovery action changed from \S+ \([^)]*\) to 0x([0-9a-fA-F]+)")
 _CAUSED_BY = re.compile(r"caused by previous Xid (\d+)")
@@ -112,6 +125,15 @@ def recovery_bin(action: float | None) -> Bin:
     if action is None or not action >= 0:
         return "ignore"
     return _RECOVERY_BINS[int(action)] if action < len(_RECOVERY_BINS) else "drain_and_diagnose"
+
+
+def recovery_words(text: str, action: float | None) -> str:
+    """What the line of Xid 154, else the value of DCGM field 1523, asks for, by name; empty where neither says."""
+    found = _RECOVERY.search(text)
+    asked = action if found is None else int(found[1], 16)
+    if asked is None or not asked >= 0:
+        return ""
+    return _RECOVERY_WORDS[int(asked)] if asked < len(_RECOVERY_WORDS) else f"recovery action {int(asked)}"
 
 
 @cache

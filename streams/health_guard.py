@@ -8,6 +8,8 @@ from streams.health_limits import HOUR_US, HealthLimits
 from streams.placements import Named
 
 CAUSE = "fleet_guard"
+MOST_NAMED = 16
+"""Nodes that a finding names."""
 
 
 def may_cordon(book: HealthBook, cluster: str, ts_us: int, limits: HealthLimits) -> bool:
@@ -94,6 +96,9 @@ def _finding(
         limit=most,
         unit="nodes",
         summary=said,
-        evidence=[Evidence(what=f"nodes with {word}", value=count, unit="nodes") for word, count in common],
+        evidence=[
+            *(Evidence(what=f"nodes with {word}", value=count, unit="nodes") for word, count in common),
+            *(Evidence(what=f"{name.name} waits for the guard") for name in held(book, cluster)[:MOST_NAMED]),
+        ],
         action="look for what these nodes share (driver or image or power or a limit set wrong) before draining any",
     )

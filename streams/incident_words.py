@@ -80,7 +80,7 @@ def summary(
         likely = ", ".join(f"{c.id} ({c.score:.0%})" for c in possible[:3])
         more = f" and {len(possible) - 3} more" if len(possible) > 3 else ""
         parts.append(f"no job is known to be hurt, possibly {likely}{more}")
-    elif root.subject.kind not in ("job", "rank", "comm", "collector"):
+    elif root.subject.kind not in ("job", "rank", "comm", "collector", "pool"):
         parts.append("no job on it")
     if lost is not None:
         parts.append(f"about {lost:.1f} GPU-hours lost per hour")

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Literal
 
+from streams.catalog import ASKS
 from streams.causes import FLEET_SILENCE, cause_row, runbook
 from streams.contract import Candidate, Finding, Incident, Subject
 from streams.correlator_causes import gpus_at, severity
@@ -72,7 +73,7 @@ def incident(
         opened_us=min(case.opened_us, root.episode_us),
         cleared_us=cleared_us,
         summary=summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world),
-        action=_action(case, root, word, world),
+        action=_asked(findings, root, _action(case, root, word, world)),
         runbook=runbook(word),
         evidence=evidence(state, case, symptoms),
         candidates=[*root.candidates, *possible][:MOST_CANDIDATES],
@@ -119,6 +120,13 @@ def _action(case: Case, root: Finding, word: str, world: World) -> str:
     if root.cause == STORM and receives(root) and (behind := _behind(root, world)) is not None:
         return f"look at {behind}, the origin of the pause: NIC, PCIe, memory; take it off the network if it goes on"
     return (None if case.fleet else root.action) or cause_row(word).action
+
+
+def _asked(findings: list[Finding], root: Finding, action: str) -> str:
+    """With what the driver itself asks for the part, where another detector's finding is the cause."""
+    of_part = [f for f in findings if f.subject.id == root.subject.id]
+    asked = [e.what for f in of_part for e in f.evidence if e.what.startswith(ASKS) and e.what not in action]
+    return f"{action}; {asked[-1]}" if asked else action
 
 
 def _behind(root: Finding, world: World) -> str | None:

@@ -16,7 +16,7 @@ from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS, NC
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.hang_findings import NAME, say
-from streams.detectors.hang_levels import limit_of, next_due
+from streams.detectors.hang_levels import by_beats, limit_of, next_due
 from streams.detectors.hang_limits import HangLimits
 from streams.detectors.hang_ranks import back, missing
 from streams.detectors.hang_recorder import Recorder
@@ -67,6 +67,7 @@ class HangDetector:
         state = HangState(kept=was, pace=was.pace.copy(), now_us=max([was.pace.last_us, *edges_us]))
         state.muted_us = max(was.pace.last_us, was.pace.counted_us)
         state.lag_us = 0 if was.episodes.open else self.limits.keep_every_us
+        state.listens_us = None
         return state
 
     def _report(self, state: HangState, report: StepReport) -> list[Finding]:
@@ -165,11 +166,17 @@ class HangDetector:
             return []
         state.beats_due_us = state.now_us + _BEATS_US
         verdict = by_heartbeats(state, self.limits, state.now_us)
-        return [] if verdict is None else say(state, self.limits, verdict, state.now_us, limit_of(state, self.limits))
+        if verdict is not None:
+            return say(state, self.limits, verdict, state.now_us, limit_of(state, self.limits))
+        last, steady_us = state.kept.episodes.open["job"], state.beats_from_us + self.limits.heartbeat_us
+        again = (last.cause, last.severity) == ("job_silent", "critical") and state.pace.beat_us >= steady_us
+        return by_beats(state, self.limits, state.now_us) if again else []
 
     def _pass(self, state: HangState, now_us: int) -> list[Finding]:
         """Time passes: what is due is judged in the order of its deadlines, whatever the rhythm of the ticks."""
         state.now_us = max(state.now_us, now_us)
+        if state.listens_us is None:
+            state.listens_us = now_us
         out: list[Finding] = []
         while (due := next_due(state, self.limits)) is not None and due[0] <= state.now_us:
             deadline_us, judge = due

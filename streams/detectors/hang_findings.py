@@ -11,16 +11,16 @@ from streams.detectors.roll import NAMED, Who
 
 NAME = "hang"
 GRADE = {
+    "job_hang_suspected": 0,
     "job_silent": 0,
-    "job_hang_suspected": 1,
-    "job_hang_confirmed": 2,
-    "application_hang": 3,
-    "comm_hang": 4,
-    "rank_absent": 5,
-    "process_dead": 6,
-    "host_dead": 7,
+    "job_hang_confirmed": 1,
+    "application_hang": 2,
+    "comm_hang": 3,
+    "rank_absent": 4,
+    "process_dead": 5,
+    "host_dead": 6,
 }
-"""The causes of one episode, the better one the higher."""
+"""The causes of one episode, the better one the higher; heartbeats that stop or come again change between equals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def say(state: HangState, limits: HangLimits, verdict: Verdict, ts_us: int, limi
     else:
         grade = GRADE[verdict.cause] - GRADE[last.cause]
         other = labels != kept.blamed and bool(labels) and ts_us >= last.ts_us + limits.update_us
-        if grade < 0 or (grade == 0 and not other):
+        if grade < 0 or (verdict.cause == last.cause and not other):
             return []
         edge = structs.replace(
             finding,

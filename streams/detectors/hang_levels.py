@@ -26,6 +26,9 @@ def next_due(state: HangState, limits: HangLimits) -> tuple[int, Judge] | None:
         sign_us = max(pace.last_us, pace.counted_us)
         due_us = sign_us + pace.limit_us(limits) + state.lag_us
         due.append((max(due_us, _told_us(state, limits) + state.lag_us), overdue))
+    last = kept.episodes.open.get("job")
+    if last is not None and last.cause == "job_hang_suspected" and pace.beat_us:
+        due.append((max(pace.beat_us, state.listens_us or 0) + limits.heartbeat_us, by_beats))
     return min(due, key=lambda one: one[0], default=None)
 
 
@@ -37,6 +40,12 @@ def overdue(state: HangState, limits: HangLimits, deadline_us: int) -> list[Find
     lost = by_heartbeats(state, limits, deadline_us)
     verdict = better(first, lost, by_counts(state, limits), by_dumps(state)) or first
     return say(state, limits, verdict, deadline_us, limit_us)
+
+
+def by_beats(state: HangState, limits: HangLimits, deadline_us: int) -> list[Finding]:
+    """An open hang of which only heartbeats tell: all stopped, so the job is gone and not stuck, or came again."""
+    limit_us = state.pace.limit_us(limits)
+    return say(state, limits, by_silence(state, limits, deadline_us, limit_us), deadline_us, limit_us)
 
 
 def poll(state: HangState, limits: HangLimits, deadline_us: int) -> list[Finding]:

@@ -49,7 +49,14 @@ def _finding(state: HangState, deadline_us: int, limit_us: int, silent: list[int
         limit=limit_us / 1e6,
         unit="s",
         summary=f"{len(silent)} of {len(state.seen)} ranks of {kept.job} stopped reporting while the others go on: "
-        f"{listed_numbers(silent)}",
+        f"{_places(state, silent)}",
         evidence=[Evidence(what=f"last report of rank {rank}", ts_us=state.seen[rank]) for rank in silent[:NAMED]],
         jobs=[kept.job],
     )
+
+
+def _places(state: HangState, ranks: list[int]) -> str:
+    """`2, 3 (n1)`."""
+    nodes = sorted({node for rank in ranks if (node := state.roll.of_rank(rank).node) is not None})
+    where = ", ".join(nodes[:NAMED]) + (" ..." if len(nodes) > NAMED else "")
+    return f"{listed_numbers(ranks)} ({where})" if where else listed_numbers(ranks)

@@ -97,6 +97,8 @@ class HangState:
     """Rank -> its last heartbeat."""
     beats_from_us: int = 0
     """When heartbeats came again after those of all ranks had stopped: before it none was missing."""
+    listens_us: int | None = 0
+    """Since when heartbeats are heard; None: it was restored, and has heard nothing yet."""
     beats_due_us: int = 0
     """Heartbeats are looked through no sooner: there may be thousands."""
     roll: Roll = field(default_factory=Roll)

@@ -17,14 +17,15 @@ def by_silence(state: HangState, limits: HangLimits, deadline_us: int, limit_us:
     kept, pace = state.kept, state.pace
     if not pace.beat_us:
         cause, words = "job_hang_suspected", "it sends no heartbeats that could tell hung from dead"
-    elif deadline_us - pace.beat_us <= limits.heartbeat_us:
-        cause, words = "job_hang_suspected", "its processes still send heartbeats"
+    elif deadline_us - pace.beat_us < limits.heartbeat_us:
+        cause, words = "job_hang_suspected", f"its last heartbeat came {(deadline_us - pace.beat_us) / 1e6:.0f} s ago"
     else:
         cause, words = "job_silent", "its heartbeats stopped too"
     blamed, evidence = _behind_in_steps(state)
+    silent_s = max(limit_us, deadline_us - pace.last_us) / 1e6
     return Verdict(
         cause=cause,
-        words=f"no step of {kept.job} ended for {limit_us / 1e6:g} s in phase {pace.phase}; {words}",
+        words=f"no step of {kept.job} ended for {silent_s:.0f} s in phase {pace.phase}; {words}",
         blamed=blamed,
         evidence=evidence,
         confidence="low" if cause == "job_silent" else "medium",

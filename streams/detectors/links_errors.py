@@ -118,6 +118,8 @@ def pour(
 
 def allowed_per_minute(sort: str, scrape: GpuScrape, row: int | None, limits: LinkLimits) -> float:
     """Errors of a sort that a link of this generation and width may have."""
+    if sort in AT_ONCE:
+        return 0.0
     if sort.startswith(("pcie", "aer")):
         generation = None if row is None else cell(scrape, GEN, row)
         width = None if row is None else cell(scrape, WIDTH, row)
@@ -130,7 +132,6 @@ def allowed_per_minute(sort: str, scrape: GpuScrape, row: int | None, limits: Li
         "nvlink_replay": limits.replays_per_minute,
         "nvlink_recovery": limits.recoveries_per_hour / 60.0,
         "nvlink_lost": limits.lost_per_minute,
-        "nvlink_failed": 0.0,
     }.get(sort, limits.c2c_per_minute)
 
 

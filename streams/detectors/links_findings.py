@@ -20,7 +20,7 @@ _ERRORS = {
     "nvlink_replay": "NVLink replays",
     "nvlink_recovery": "NVLink retrainings",
     "nvlink_lost": "NVLink errors that correction did not mend",
-    "nvlink_failed": "NVLinks that failed to come back",
+    "nvlink_failed": "NVLink retrainings that failed",
     "c2c": "errors on the link to the CPU",
 }
 ACTIONS = {
@@ -70,7 +70,8 @@ def too_many_errors(
     unit, times = ("a minute", 1.0) if allowed >= 1.0 else ("an hour", 60.0)
     words = f"{_number(times * per_minute)} {_ERRORS[sort]} {unit}, {_number(times * allowed)} are normal"
     if allowed <= 0.0:
-        words = _ERRORS[sort]
+        count = sum(c for _, s, c, _ in part.recent if s == sort)
+        words = f"{_ERRORS[sort]}: {count:g}, none is normal"
     return _finding(
         scrape,
         subject_of(scrape, owner, row),
@@ -118,7 +119,8 @@ def bad_link(scrape: GpuScrape, seen: Sight, limits: LinkLimits) -> Finding:
         limit=seen.limit,
         unit=seen.unit,
         summary=f"{label(scrape, seen.owner, seen.row)}: {seen.words}",
-        evidence=[*evidence, *(Evidence(what=f"link {link} is down") for link in seen.links[:8])],
+        evidence=[*evidence, *(Evidence(what=f"link {link} is down") for link in seen.links[:8])]
+        or [Evidence(what=seen.words, value=seen.value, unit=seen.unit)],
     )
 
 

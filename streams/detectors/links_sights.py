@@ -178,7 +178,8 @@ def _resets(scrape: GpuScrape) -> Iterator[Sight]:
                 state > 0.0,
                 value=state,
                 limit=0.0,
-                words="the NVSwitch asks for a reset",
+                unit="flag",
+                words=f"it asks for a reset (DCGM field {RESET_REQUIRED})",
             )
 
 

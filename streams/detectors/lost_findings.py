@@ -56,7 +56,10 @@ def odd_count_finding(scrape: GpuScrape, gpu: Gpu, count: int, usual: Collection
         scrape,
         "gpu_count_odd",
         f"{scrape.node} shows {count} GPUs, which nodes with {gpu.model or 'such GPUs'} do not have",
-        [Evidence(what=f"usual: {numbers}", value=float(count), unit="GPUs")],
+        [
+            Evidence(what="GPUs on its page", value=float(count), unit="GPUs"),
+            Evidence(what=f"usual numbers of such GPUs: {numbers}"),
+        ],
         float(count),
     )
 

@@ -1,6 +1,6 @@
 """Corrected errors on a ladder: a lone burst for the record, a trend a ticket, a trend with wear or a storm a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from streams.contract import Evidence
@@ -89,7 +89,7 @@ def corrected(
             value=float(len(event_days(trend, now_us, limits.event_days_of, limits))),
             limit=float(limits.event_days),
             unit="event-days",
-            words=f"{_trend_words(trend, now_us, belief, fleet_per_day, limits)}, and "
+            words=f"{_trend_words(trend, now_us, belief, fleet_per_day, limits, ())}, and "
             + " and ".join(words(gpu.wear, now_us, wear)),
             action="move the job at its next checkpoint, drain and reset the GPU, then run the field diagnostic; "
             "replace it by its result",
@@ -102,7 +102,7 @@ def corrected(
         value=float(len(event_days(trend, now_us, limits.event_days_of, limits))),
         limit=float(limits.event_days),
         unit="event-days",
-        words=_trend_words(trend, now_us, belief, fleet_per_day, limits),
+        words=_trend_words(trend, now_us, belief, fleet_per_day, limits, words(gpu.wear, now_us, wear)),
         action="reset the GPU at the next gap in the work and watch it; replace it only with further evidence "
         "(XID 92, new row remaps, failure flags)",
         ts_us=trend.last_us,
@@ -111,7 +111,9 @@ def corrected(
     )
 
 
-def _trend_words(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits: TrendLimits) -> str:
+def _trend_words(
+    trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits: TrendLimits, worn: Sequence[str]
+) -> str:
     days = event_days(trend, now_us, limits.event_days_of, limits)
     if len(days) < limits.event_days and doubled(trend, now_us, limits):
         sums = ", ".join(f"{trend.days[day]:.0f}" for day in sorted(trend.days)[-limits.doublings - 1 :])
@@ -124,7 +126,8 @@ def _trend_words(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, 
             f"{belief.per_day / fleet_per_day:.0f} times the fleet's rate; "
             f"{_span(low, high)} more such days expected in the next {AHEAD_DAYS}"
         )
-    return f"{trend.errors:,.0f} corrected memory errors that are no lone burst: spare rows go, or the driver complains"
+    burst = f"a burst of {trend.errors:,.0f} corrected memory errors"
+    return f"{burst}, and {' and '.join(worn)}" if worn else burst
 
 
 def _past(trend: Trend, now_us: int, belief: Rate, fleet_per_day: float, limits: TrendLimits) -> list[Evidence]:

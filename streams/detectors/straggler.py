@@ -22,7 +22,6 @@ from streams.detectors.straggler_host import remember_host
 from streams.detectors.straggler_imbalance import imbalance, remember_loads, remember_stages
 from streams.detectors.straggler_job import quality, regression, remember_time
 from streams.detectors.straggler_limits import StragglerLimits
-from streams.detectors.straggler_load import Sample, choose_load
 from streams.detectors.straggler_models import mixed_models
 from streams.detectors.straggler_nodes import look_at_nodes, remember_nodes
 from streams.detectors.straggler_past import look_back
@@ -39,12 +38,12 @@ from streams.detectors.straggler_suspects import (
     worsen,
 )
 from streams.detectors.straggler_words import Candidate
+from streams.detectors.straggler_work import learn_load, sample
 
 ENDED_GRACE_US = 600_000_000
 """Reports of an attempt that ended so recently are its last words, not a new life."""
 FORGOTTEN_US = 3_600_000_000
 """So long after its end nothing of a job is remembered."""
-_SAMPLED_RANKS = 256
 
 
 class StragglerDetector:
@@ -165,13 +164,14 @@ class StragglerDetector:
     def _judge(self, state: StragglerState, number: int, step: OpenStep, ts_us: int) -> list[Finding]:
         """Judge one closed step: statistics first, then what they say, unless it was said before a restart."""
         if self._gated(state, number, step):
-            self._sample(state, step)
+            self._group(state)
+            sample(self.limits, state, step)
             return []
         limits = self.limits
         self._group(state)
-        self._sample(state, step)
-        if state.judged in (0, limits.settled_steps):
-            self._choose_load(state)
+        if learn_load(limits, state, step):
+            state.regroup()
+            self._group(state)
         state.recent.append(step)
         state.judged += 1
         muted = number <= state.muted_step
@@ -240,27 +240,6 @@ class StragglerDetector:
         before = {group.ranks: group for group in state.groups}
         state.groups = [before.get(g.ranks, g) for g in peer_groups(state.steps.last, state.placement)]
         state.grouped = made_from
-
-    def _sample(self, state: StragglerState, step: OpenStep) -> None:
-        """Remember what peers worked on, until the load model is chosen."""
-        if not step.train or state.judged > self.limits.settled_steps:
-            return
-        self._group(state)
-        for group in state.groups:
-            samples = [
-                Sample(e.compute_s, e.tokens, e.sum_sq_len)
-                for rank in group.ranks[:_SAMPLED_RANKS]
-                if (e := step.entries.get(rank)) is not None and e.compute_s is not None and e.compute_s > 0
-            ]
-            if len(samples) > 1:
-                state.samples.append(samples)
-
-    def _choose_load(self, state: StragglerState) -> None:
-        load = choose_load(state.samples, state.load)
-        if load != state.load:
-            state.load = load
-            state.regroup()
-            self._group(state)
 
     def _own(self, state: StragglerState, step: OpenStep) -> dict[int, float]:
         own: dict[int, float] = {}

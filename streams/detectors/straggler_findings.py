@@ -73,6 +73,7 @@ def rank_evidence(state: StragglerState, rank: int, ranks: Sequence[int], steps:
     """Own compute, host and wait beside the peers', from the last judged steps. A slow rank computes longest and
     waits least."""
     peers = others(rank, ranks)
+    beside = "its only peer" if len(ranks) <= 2 else f"its {len(ranks) - 1} peers"
     out = []
     for what, cell in (
         ("own compute", compute_of),
@@ -85,7 +86,7 @@ def rank_evidence(state: StragglerState, rank: int, ranks: Sequence[int], steps:
         if mine is not None:
             out.append(Evidence(what=f"{what} of rank {rank}, median", value=mine, unit="s"))
         if theirs is not None:
-            out.append(Evidence(what=f"{what} of its {max(1, len(ranks) - 1)} peers, median", value=theirs, unit="s"))
+            out.append(Evidence(what=f"{what} of {beside}, median", value=theirs, unit="s"))
     return out
 
 

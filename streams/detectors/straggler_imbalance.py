@@ -68,7 +68,8 @@ def _stage_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int)
         return state.kept.episodes.clear("stages", ts_us, f"the stages of {state.job} work alike")
     noises = [group.compute.spread(limits) for group in state.groups if group.stage == stage]
     steady = all(noise <= limits.stage_noise for noise in noises)
-    if ratio < limits.effect or first[0] != stage or first[1] < limits.settled or not steady:
+    grown = ratio / first[1] >= limits.effect
+    if ratio < limits.effect or first[0] != stage or first[1] < limits.settled or grown or not steady:
         return None
     return state.kept.episodes.report(
         "stages",
@@ -105,20 +106,18 @@ def _stage_cost(state: StragglerState, stage: int) -> Cost | None:
 
 
 def _data_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) -> Finding | None:
-    """In each step another rank has the most to do. Judged as measured: here the load is the point."""
+    """In each step another rank has the most to do. Judged as measured: here the load is the point.
+
+    It is over when every group was seen to work alike: one that told too little says nothing.
+    """
     worst: Uneven | None = None
-    quiet = True
-    for group in state.groups:
-        if len(group.loads) < limits.settled_steps:
-            continue
-        if any(rank in state.kept.suspects for rank in group.ranks):
-            quiet = False
-            continue
-        seen = _uneven(group)
-        if seen is None:
-            continue
-        quiet = quiet and seen.noise < limits.data_noise / 2
-        if (
+    groups = [group for group in state.groups if len(group.ranks) >= _LEAST_RANKS]
+    quiet = bool(groups)
+    for group in groups:
+        judged = len(group.loads) >= limits.settled_steps and not any(r in state.kept.suspects for r in group.ranks)
+        seen = _uneven(group) if judged else None
+        quiet = quiet and seen is not None and seen.noise < limits.data_noise / 2
+        if seen is not None and (
             seen.noise > limits.data_noise
             and seen.share <= limits.data_share
             and seen.excess >= math.log(limits.effect)

@@ -98,7 +98,8 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
         state.incomplete = max(state.incomplete, 0) + 1
         if state.incomplete >= limits.quality_steps:
             missing = [r for r in sorted(state.steps.last) if r not in step.entries]
-            words = f"{len(missing)} ranks do not report their steps: {named(missing)}"
+            on = "" if not (nodes := _nodes(state, missing)) else f" on {nodes}"
+            words = f"{len(missing)} ranks{on} do not report their steps: {named(missing)}"
             if not missing:
                 words = "its ranks do not report compute of their own, so a slow one cannot be found"
             edge = state.kept.episodes.report(
@@ -119,6 +120,12 @@ def quality(limits: StragglerLimits, state: StragglerState, step: OpenStep, whol
                 ),
             )
     return [] if edge is None else [edge]
+
+
+def _nodes(state: StragglerState, ranks: Sequence[int]) -> str:
+    """Where they run, as far as known: `n3, n4 ...`."""
+    nodes = sorted({node for rank in ranks if (node := state.node_of(rank)) is not None})
+    return ", ".join(nodes[:8]) + (" ..." if len(nodes) > 8 else "")
 
 
 def _in_band(limits: StragglerLimits, state: StragglerState) -> bool:

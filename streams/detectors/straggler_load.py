@@ -53,7 +53,7 @@ def choose_load(peers: Iterable[Sequence[Sample]], current: Load = EQUAL) -> Loa
     Tokens that do not explain the spread (padded batches) are left out: dividing by them would add noise.
     """
     groups = [g for g in peers if len(g) > 1 and all(s.tokens is not None and s.tokens > 0 for s in g)]
-    if not groups or all(_even(group) for group in groups):
+    if not any(map(differs, groups)):
         return current
     best, spread = current, _spread(current, groups)
     models = [EQUAL, Load(alpha=1.0)]
@@ -66,10 +66,13 @@ def choose_load(peers: Iterable[Sequence[Sample]], current: Load = EQUAL) -> Loa
     return best
 
 
-def _even(group: Sequence[Sample]) -> bool:
+def differs(group: Sequence[Sample]) -> bool:
+    """Had the peers, all of whom tell it, unequal work?"""
+    if not all(s.tokens is not None and s.tokens > 0 for s in group):
+        return False
     tokens = [s.tokens or 0 for s in group]
     squares = [s.sum_sq_len or 0 for s in group]
-    return all(max(column) <= min(column) * (1 + EVEN) for column in (tokens, squares))
+    return any(max(column) > min(column) * (1 + EVEN) for column in (tokens, squares))
 
 
 def _residuals(load: Load, group: Sequence[Sample]) -> list[float]:

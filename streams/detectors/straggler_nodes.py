@@ -53,16 +53,19 @@ def look_at_nodes(limits: StragglerLimits, state: StragglerState) -> list[Candid
             len(track.last),
         )
         if slow is not None:
-            out += _ranks_of(state, node, slow.window, slow.sigma)
+            out += _ranks_of(state, node, slow.window, slow.sigma, math.log(limits.effect) / 2)
     return out
 
 
-def _ranks_of(state: StragglerState, node: str, window: int, sigma: float) -> list[Candidate]:
-    """Those of its ranks that were slower than their peers over the window, typically."""
+def _ranks_of(state: StragglerState, node: str, window: int, sigma: float, least: float) -> list[Candidate]:
+    """Those of its ranks that were slower than their peers over the window, typically, by half the effect at least.
+
+    Of two ranks the median is the mean: one that is very slow makes the node look slow, and the other is as ever.
+    """
     out = []
     for group in state.groups:
         for rank in group.ranks:
             ratios = group.compute.ratios.get(rank)
-            if ratios and state.node_of(rank) == node and (x := median(list(ratios[-window:]))) > 0:
+            if ratios and state.node_of(rank) == node and (x := median(list(ratios[-window:]))) > least:
                 out.append(Candidate(rank, math.exp(x), window, sigma, group))
     return out

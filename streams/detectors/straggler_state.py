@@ -73,6 +73,8 @@ class StragglerState:
     """Count of ranks and time of the placement that the groups were made from."""
     load: Load = EQUAL
     samples: deque[list[Sample]] = field(default_factory=lambda: deque(maxlen=64))
+    uneven_steps: int = 0
+    """Steps since the start in which the work of peers differed, of a job whose load model rests on equal work."""
     since_open: dict[int, list[float]] = field(default_factory=dict)
     """Suspect rank -> its ratios of the last steps, only those after it became a suspect."""
     times_since: list[float] = field(default_factory=list)
@@ -118,6 +120,7 @@ class StragglerState:
         self.regroup()
         self.load = EQUAL
         self.samples.clear()
+        self.uneven_steps = 0
         self.recent.clear()
         self.times.clear()
         self.parts.clear()

@@ -89,45 +89,58 @@ class XidDetector:
         quiet_us = scrape.ts_us - group.last_us
         if quiet_us <= 0:
             if not is_old(scrape.ts_us, group.last_us):
-                group.last_us = scrape.ts_us
+                group.last_us, group.over_us = scrape.ts_us, 0
             return
         subject = state.kept.episodes.open[name].subject
-        why = "the node went on without it"
         if subject.kind == "gpu":
             row = row_of(scrape, subject)
             if row is None or not any(cell(scrape, f, row) is not None for f in ALIVE):
                 return
             if (cell(scrape, RECOVERY, row) or 0.0) > 0.0:
+                group.over_us = 0
                 return
             energy = cell(scrape, ENERGY, row)
             if energy is not None and group.energy_mj is not None and energy < RESET_ENERGY * group.energy_mj:
                 group.recovered_us, group.energy_mj = max(group.recovered_us, scrape.ts_us), energy
-            reset = group.recovered_us > group.last_us
             if group.energy_mj is None:
                 group.energy_mj = energy
-            why = AFTER_RESET if reset else "the GPU went on without it"
-            if reset:
+            if group.recovered_us > group.last_us:
                 self._note_reset(state, name, group, scrape.ts_us)
                 quiet_us += self._limits.quiet_us(group.severity) - self._limits.reset_us
         elif all(value is None for column in scrape.columns.values() for value in column):
             return
         if quiet_us >= self._limits.quiet_us(group.severity):
-            self._clear(state, name, scrape.ts_us, why, out)
+            self._is_over(state, name, scrape.ts_us, out)
+
+    def _is_over(self, state: XidState, name: str, ts_us: int, out: list[Finding]) -> None:
+        """Quiet for long enough: told once no line from before it can come any more."""
+        group = state.kept.groups[name]
+        group.over_us = group.over_us or ts_us
+        if ts_us >= group.over_us + self._limits.late_us:
+            self._clear(state, name, ts_us, self._why_over(state, name), out)
+
+    def _why_over(self, state: XidState, name: str) -> str:
+        group = state.kept.groups[name]
+        if group.recovered_us > group.last_us:
+            return AFTER_RESET
+        if state.scrape is None:
+            return "the log of the node went on without it"
+        kind = state.kept.episodes.open[name].subject.kind
+        return f"the {'GPU' if kind == 'gpu' else 'node'} went on without it"
 
     def _event(self, state: XidState, event: KernelEvent, out: list[Finding]) -> None:
         if state.scrape is None:
             for name, group in list(state.kept.groups.items()):
-                grave = group.severity == "critical"
-                needed = self._limits.critical_log_us if grave else self._limits.quiet_us(group.severity)
-                if event.ts_us - group.last_us >= needed:
-                    self._clear(state, name, event.ts_us, "the log of the node went on without it", out)
+                if self._is_long_quiet(state, group, event):
+                    self._is_over(state, name, event.ts_us, out)
         if event.kind not in KINDS or state.knows(event):
             return
         part = part_of(state, event)
         for name, group in groups_of(state, part):
-            # It was over, only no reading had the time to say so: this is another fault.
-            if group.recovered_us > group.last_us and event.ts_us - group.last_us >= self._limits.reset_us:
-                self._clear(state, name, event.ts_us, AFTER_RESET, out)
+            # It was over, only nothing had the time to say so: this is another fault.
+            again = group.recovered_us > group.last_us and event.ts_us - group.last_us >= self._limits.reset_us
+            if again or (group.over_us and event.ts_us > group.over_us) or self._is_long_quiet(state, group, event):
+                self._clear(state, name, event.ts_us, self._why_over(state, name), out)
         if (event.kind, event.code) in ENDS:
             self._ended(state, part, event, out)
         elif takes_back(event):
@@ -140,6 +153,14 @@ class XidDetector:
                 edge = edge_of(state, name, folded, event)
                 if edge is not None:
                     out.append(edge)
+
+    def _is_long_quiet(self, state: XidState, group: Group, event: KernelEvent) -> bool:
+        """Where no readings come, the log alone must tell."""
+        if state.scrape is not None:
+            return False
+        grave = group.severity == "critical"
+        needed = self._limits.critical_log_us if grave else self._limits.quiet_us(group.severity)
+        return event.ts_us - group.last_us >= needed
 
     def _verdict(self, state: XidState, part: str, event: KernelEvent) -> Verdict | None:
         past = state.kept.pasts.get(part)
@@ -212,7 +233,8 @@ class XidDetector:
         if graver(verdict.severity, group.severity):
             group.severity = verdict.severity
         if verdict.sets_action:
-            group.asked = max(verdict.bin, group.asked if group.told else verdict.bin, key=BINS.index)
+            if not group.told or BINS.index(verdict.bin) >= BINS.index(group.asked):
+                group.asked, group.asks = verdict.bin, verdict.asks
             group.told = True
         elif not group.told:
             group.asked = group.verdict.bin
@@ -223,7 +245,7 @@ class XidDetector:
             return group
         # Of a late line the reading from just after it: a reset from before it must not pass for its cure.
         newest = event.ts_us > group.last_us or group.energy_mj is None
-        group.last_us = max(group.last_us, event.ts_us)
+        group.last_us, group.over_us = max(group.last_us, event.ts_us), 0
         row = row_of(state.scrape, subject_of(state, event)) if newest and state.scrape is not None else None
         if state.scrape is not None and row is not None:
             group.energy_mj = cell(state.scrape, ENERGY, row)

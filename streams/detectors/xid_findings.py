@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from collectors.contract.kernel import KernelEvent
-from streams.catalog import ACTIONS, VERSION
+from streams.catalog import ACTIONS, ASKS, VERSION
 from streams.contract import Evidence, Finding, Subject
 from streams.detectors.xid_state import MOST, Group, XidState
 from streams.gpus import gpu_subject
@@ -56,9 +56,9 @@ def edge_of(state: XidState, name: str, group: Group, event: KernelEvent) -> Fin
 
 
 def action_of(group: Group) -> str:
-    """What the bin asks for, and what the workflow adds."""
-    then = group.verdict.then
-    return f"{ACTIONS[group.asked]}; {then}" if then else ACTIONS[group.asked]
+    """What the bin asks for, whose word that is where it is the driver's, and what the workflow adds."""
+    asked = f"{ACTIONS[group.asked]} ({ASKS}{group.asks})" if group.asks else ACTIONS[group.asked]
+    return f"{asked}; {group.verdict.then}" if group.verdict.then else asked
 
 
 def subject_of(state: XidState, event: KernelEvent) -> Subject:
@@ -78,7 +78,8 @@ def subject_of(state: XidState, event: KernelEvent) -> Subject:
 
 
 def _evidence(group: Group, event: KernelEvent, driver: str | None) -> list[Evidence]:
-    found = [Evidence(what=fact) for fact in group.verdict.facts]
+    found = [Evidence(what=f"{ASKS}{group.asks}")] if group.asks else []
+    found += [Evidence(what=fact) for fact in group.verdict.facts]
     found += [Evidence(what=code, value=float(n), unit="lines") for code, n in group.codes.items()]
     who = event.process or (f"pid {event.pid}" if event.pid is not None else None)
     if who is not None:

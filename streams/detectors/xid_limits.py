@@ -30,6 +30,9 @@ class XidLimits:
     """Quiet time after a reset was seen: a fault that the reset did not cure comes back in minutes (own choice)."""
     critical_log_us: int = 7 * DAY_US
     """As `critical_us` where no GPU readings come and only the log goes on (own choice)."""
+    late_us: int = MINUTE_US
+    """An episode that is over is told to be so much later, for a line of the log may come after the readings that
+    followed it (own choice)."""
     memory_us: int = 30 * DAY_US
     """How long a fault is remembered: a second 79, GSP failure or uncorrected memory error of one GPU within 30
     days asks for more than the first (baselines after the Delta study and the Titan life data)."""

@@ -33,6 +33,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """As a cause, against the other events of its episode: the first of the highest rank is the cause."""
     sets_action: bool = False
     """The driver's own word on what to do, over the catalogue's."""
+    asks: str = ""
+    """That word by name."""
     kind: str | None = None
     """What it is remembered as; None: it is not."""
     place: str | None = None
@@ -154,13 +156,15 @@ def _recovery(words: str, text: str, wanted: float | None) -> Verdict | None:
         return None
     chosen: Bin = told or catalog.recovery_bin(wanted)
     severity = _by_bin(chosen, False)
+    asks = catalog.recovery_words(text, wanted)
     return Verdict(
         cause="xid_154",
-        words=words,
+        words=f"{words}: {asks}" if asks else words,
         severity=severity,
         bin=chosen,
         rank=30 if severity != "info" else 5,
         sets_action=chosen != "ignore",
+        asks=asks,
     )
 
 

@@ -26,6 +26,7 @@ class Group(Struct):
     asked: Bin
     """What to do: the driver's own word, else the cause's bin."""
     told: bool
+    """The driver's own word came: XID 154."""
     last_us: int
     """The last line that was no mere effect."""
     seen_us: int
@@ -40,6 +41,10 @@ class Group(Struct):
     """Told by DCGM's gauges alone, not by the log."""
     recovered_us: int = 0
     """When a reset was seen last, or the driver took its wish for a recovery back."""
+    asks: str = ""
+    """What XID 154 asks for, by name; empty: it did not come."""
+    over_us: int = 0
+    """The first message that shows it over: a line from before it that comes late is still of this episode."""
 
 
 class Kept(Struct):

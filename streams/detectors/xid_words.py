@@ -23,6 +23,8 @@ WORDS: dict[int, str] = {
     149: "NVLink went down or its error rate is high",
     154: "the driver asks for a recovery",
     163: "power smoothing was switched off",
+    171: "uncorrected memory error in DRAM",
+    172: "uncorrected memory error in SRAM",
 }
 """In this project's words; other codes go by their name in the catalogue."""
 
@@ -30,6 +32,7 @@ THEN: dict[int, str] = {
     48: "if no XID 63 or 64 came with it, run the field diagnostic as well",
     64: "the repair of its memory failed: read the remap failure flag, run the field diagnostic",
     74: "look at both ends of the link",
+    94: "reset it at the next gap in the work",
     157: "its spare memory is running out: watch it",
     160: "its spare memory is running out: watch it",
     161: "its spare memory is used up: plan its replacement",

@@ -25,8 +25,9 @@ from tests.streams.stories_fabric import FABRIC_STORIES
 from tests.streams.stories_hangs import HANG_STORY
 from tests.streams.stories_lines import LINE_STORIES
 from tests.streams.stories_links import LINK_STORY
-from tests.streams.stories_lost import LOST_STORY
-from tests.streams.stories_memory import MEMORY_STORY
+from tests.streams.stories_lost import COUNT_STORY, LOST_STORY
+from tests.streams.stories_memory import MEMORY_STORY, WORN_STORY
+from tests.streams.stories_steps import STEP_STORIES
 from tests.streams.stories_words import WORD_STORIES
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -133,9 +134,11 @@ def xid(stretches: Sequence[Stretch]) -> list[Item]:
 
 
 def straggler(stretches: Sequence[Stretch]) -> list[Item]:
-    slow = [word == "slow" for word, length in stretches for _ in range(length)]
-    factor = noisy(7, 1.0, 0.01, lambda rank, step: 1.5 if rank == 5 and slow[step] else 1.0)
-    job = Job(dp=8, per_node=2, compute=factor, steps=len(slow), step_s=1.0)
+    """`slow`: one rank. `host`: both of its node."""
+    words = [word for word, length in stretches for _ in range(length)]
+    ranks = {"slow": (5,), "host": (4, 5)}
+    factor = noisy(7, 1.0, 0.01, lambda rank, step: 1.5 if rank in ranks.get(words[step], ()) else 1.0)
+    job = Job(dp=8, per_node=2, compute=factor, steps=len(words), step_s=1.0)
     return [job.placed(), *job.reports()]
 
 
@@ -212,7 +215,9 @@ STORIES = (
     Story(detector="memory", words=("calm", "uncorrected", "reset", "growing", "unreadable"), tell=memory),
     Story(detector="throttle", words=("calm", "hot", "braked", "idle", "unreadable"), tell=throttle),
     Story(detector="xid", words=("calm", "program", "memory", "bus", "gauge", "gone", "reset"), tell=xid),
-    Story(detector="straggler", words=("calm", "slow"), tell=straggler, least=30, most=45, back=200, examples=8),
+    Story(
+        detector="straggler", words=("calm", "slow", "host"), tell=straggler, least=30, most=45, back=200, examples=8
+    ),
     *(
         Story(detector=f"silence_{part}", words=("calm", "silent"), tell=heard(say), least=12, most=20, hears=True)
         for part, say in SILENT.items()
@@ -224,11 +229,14 @@ STORIES = (
     *COLLECTIVE_STORIES,
     COUNTER_STRAGGLER_STORY,
     LINK_STORY,
+    COUNT_STORY,
     LOST_STORY,
     MEMORY_STORY,
+    WORN_STORY,
     *FABRIC_STORIES,
     HANG_STORY,
     *LINE_STORIES,
+    *STEP_STORIES,
     *WORD_STORIES,
 )
 

@@ -22,6 +22,13 @@ def collectives(stretches: Sequence[Stretch]) -> list[Item]:
     return [job.placed(), *job.steps(0, len(word))]
 
 
+def pipelines(stretches: Sequence[Stretch]) -> list[Item]:
+    """Stages on nodes of their own, which send to each other. `cut`: what crosses node n2 takes half as long again."""
+    word = [name for name, length in stretches for _ in range(length)]
+    job = Nccl(dp=2, pp=3, per_node=1, link=lambda rank, step: 1.5 if rank == 2 and word[step] == "cut" else 1.0)
+    return [job.placed(), *job.steps(0, len(word))]
+
+
 def poll(at_s: float, counts: Sequence[int], comm: str = "d0") -> CollectiveWindow:
     """What RAS answers: how many all-reduces each rank has launched."""
     return CollectiveWindow(
@@ -83,5 +90,6 @@ COLLECTIVE_STORIES = (
         back=900,
         examples=5,
     ),
+    Story(detector="comm", words=("calm", "cut"), tell=pipelines, least=70, most=80, back=3000, examples=3),
     Story(detector="hang", words=("calm", "stuck", "silent"), tell=counted, least=15, most=25, hears=True),
 )

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from collectors.contract.kernel import KernelEvent
-from tests.streams.scrapes import SECOND, T0, scrape
+from tests.streams.scrapes import SECOND, T0, only, scrape
 from tests.streams.stories_counter_straggler import node
 from tests.streams.story_form import Item, Story, Stretch
 
@@ -30,18 +30,50 @@ def lines(stretches: Sequence[Stretch]) -> list[Item]:
     return out
 
 
-def _xid(at_s: float, code: int) -> KernelEvent:
-    raw = f"NVRM: Xid (PCI:0000:1d:00): {code}, pid=17, name=python3, of memory"
+def _xid(at_s: float, code: int, text: str = "of memory") -> KernelEvent:
+    raw = f"NVRM: Xid (PCI:0000:1d:00): {code}, pid=17, name=python3, {text}"
     return KernelEvent(
-        node="n1", ts_us=T0 + int(at_s * SECOND), kind="xid", code=code, pci="0000:1d:00", detail="of memory", raw=raw
+        node="n1", ts_us=T0 + int(at_s * SECOND), kind="xid", code=code, pci="0000:1d:00", detail=text, raw=raw
     )
 
 
 def _sxid(at_s: float) -> KernelEvent:
-    raw = "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    text = "Fatal, Link 30 LTSSM Fault Up"
+    raw = f"nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, {text}"
     return KernelEvent(
-        node="n1", ts_us=T0 + int(at_s * SECOND), kind="sxid", code=20034, pci="0000:05:00", detail=raw, raw=raw
+        node="n1", ts_us=T0 + int(at_s * SECOND), kind="sxid", code=20034, pci="0000:05:00", detail=text, raw=raw
     )
+
+
+WISHES = {
+    "asks_reset": (1, "GPU Reset Required"),
+    "asks_reboot": (2, "Node Reboot Required"),
+    "asks_drain": (3, "Drain P2P"),
+}
+"""What XID 154 asks for, by the word of its stretch."""
+
+
+def recoveries(stretches: Sequence[Stretch]) -> list[Item]:
+    """A fault, and a second later what the driver asks for, which the GPU's own reading shows until it is reset.
+    `takes_back`: the driver asks for nothing any more."""
+    out: list[Item] = []
+    scrapes, base, asked, words = 0, 1e9, 0, "None"
+    for word, length in stretches:
+        for tick in range(length):
+            at = 10.0 * scrapes
+            scrapes += 1
+            if tick == 0 and word == "reset":
+                base, asked, words = -at, 0, "None"
+            cells = {"156": base + at + 1.0, "100": 1900.0, "1002": 0.9, "1523": only(3, float(asked))}
+            out.append(scrape(at, cells))
+            if tick == 0 and (word in WISHES or word == "takes_back"):
+                was, before = asked, words
+                asked, words = WISHES.get(word, (0, "None"))
+                if asked:
+                    out.append(_xid(at + 1, 119))
+                text = f"GPU recovery action changed from {was:#x} ({before}) to {asked:#x} ({words})"
+                out.append(_xid(at + 2, 154, text))
+    return out
 
 
 def starved(stretches: Sequence[Stretch]) -> list[Item]:
@@ -56,6 +88,7 @@ def starved(stretches: Sequence[Stretch]) -> list[Item]:
 
 LINE_STORIES = (
     Story(detector="xid", words=("calm", *map(str, CODES), "switch", "reset"), tell=lines),
+    Story(detector="xid", words=("calm", *WISHES, "takes_back", "reset"), tell=recoveries),
     Story(detector="memory", words=("calm", *map(str, CODES), "reset"), tell=lines),
     Story(
         detector="counter_straggler", words=("calm", "starved"), tell=starved, least=44, most=56, back=300, examples=5

@@ -20,4 +20,22 @@ def lost(stretches: Sequence[Stretch]) -> list[Item]:
     return out
 
 
+def incomplete(stretches: Sequence[Stretch]) -> list[Item]:
+    """Four GPUs. `seven`: three more, and the eighth never comes. `eight`: all of them."""
+    out: list[Item] = []
+    for word, length in stretches:
+        for _ in range(length):
+            parts = gpus({"seven": 7, "eight": 8}.get(word, 4))
+            readings: list[float | None] = [None if word == "unreadable" else 0.9] * len(parts)
+            out.append(scrape(30.0 * len(out), {"100": readings, "1002": readings}, parts=parts))
+    return out
+
+
+COUNT_STORY = Story(
+    detector="gpu_lost",
+    words=("calm", "seven", "eight", "unreadable"),
+    tell=incomplete,
+    least=12,
+    most=16,
+)
 LOST_STORY = Story(detector="gpu_lost", words=("calm", "gone", "dead", "unreadable"), tell=lost, least=9, most=16)

@@ -38,6 +38,23 @@ def memory_chain(stretches: Sequence[Stretch], step_s: float = STEP_S) -> list[I
     return out
 
 
+def worn(stretches: Sequence[Stretch]) -> list[Item]:
+    """A scrape every four hours. `bursts`: 40 corrected errors with each. `noticed`: and the driver complains.
+    `remapped`: and rows are remapped for them."""
+    out: list[Item] = []
+    errors = rows = 0.0
+    for word, length in stretches:
+        for tick in range(length):
+            at_s = 4 * 3600.0 * sum(not isinstance(item, KernelEvent) for item in out)
+            errors += 40.0 if word in ("bursts", "noticed", "remapped") else 0.0
+            rows += word == "remapped" and tick % 6 == 0
+            cells = {"310": errors, "312": errors, "394": rows}
+            out.append(scrape(at_s, {f: only(3, None if word == "unreadable" else v) for f, v in cells.items()}))
+            if word == "noticed" and tick in (0, 12):
+                out.append(_line(at_s + 1.0, 92))
+    return out
+
+
 def _line(at_s: float, code: int) -> KernelEvent:
     return KernelEvent(
         node="n1",
@@ -49,6 +66,16 @@ def _line(at_s: float, code: int) -> KernelEvent:
     )
 
 
+WORN_STORY = Story(
+    detector="memory",
+    words=("calm", "bursts", "noticed", "remapped", "unreadable"),
+    tell=worn,
+    least=24,
+    most=30,
+    back=1,
+    again=1,
+    examples=15,
+)
 MEMORY_STORY = Story(
     detector="memory",
     words=("calm", "lost", "failed", "reset", "active", "storm", "unreadable"),

@@ -12,7 +12,7 @@ Item = Message | Tick
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """How to test one detector. `lasting`: words whose end is not in doubt when one message is lost or late."""
+    """How to test one detector."""
 
     detector: str
     words: tuple[str, ...]
@@ -22,6 +22,8 @@ class Story:
     most: int = 14
     back: int = 40
     """Messages that are read back after a restart."""
+    again: int = 30
+    """Messages that may be delivered again: what is older than a clock may have been set back is taken for new."""
     examples: int = 30
     hears: bool = False
     """Any message, readable or not, is what it waits for; its last word goes to the Table once a minute."""

@@ -1,8 +1,7 @@
 """What holds for every detector, whatever it looks for."""
 
-import ast
 from collections.abc import Sequence
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,17 +10,16 @@ from hypothesis import strategies as st
 
 from collectors.contract.job import JobEvent
 from collectors.contract.message import Message
-from streams.causes import causes
-from streams.contract import Finding, NodePast, finding_key
+from streams.causes import cause_row, causes
+from streams.contract import Finding, NodePast, Subject, finding_key
 from streams.detector import Detector, Tick
 from streams.detectors.all import detectors
 from tests.streams.detector_stories import STORIES, blank, moved, named
+from tests.streams.stories_fleet import MOST, WORDS, causes_told, fleet, play
 from tests.streams.story_form import Item, Story
 
 ALL = pytest.mark.parametrize("story", STORIES, ids=lambda s: s.detector)
 DAY_US = 86_400_000_000
-LEAST_TOLD = 60
-"""Causes that the stories bring out: a story that loses its words is noticed."""
 
 
 def fast(story: Story) -> settings:
@@ -65,26 +63,44 @@ def test_there_is_a_story_for_every_detector() -> None:
     assert {s.detector for s in STORIES} == {d.name for d in detectors()}
 
 
-def test_every_cause_is_brought_out_by_a_story_or_expected_by_a_test_of_its_own() -> None:
-    """Those without a story need a history of days or a shape of job; the joins of the fabric judge findings."""
-    told = {cause for story in STORIES for word in story.words for cause in _causes_of(story, word)}
-    families = {
-        family for family in ("xid", "sxid", "application_xid") if any(c.startswith(f"{family}_") for c in told)
-    }
-    expected = {
-        node.value
-        for path in Path(__file__).parent.glob("test_*.py")
-        if path.name not in ("test_causes.py", Path(__file__).name)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    assert len(set(causes()) & told) >= LEAST_TOLD
-    assert set(causes()) - told - families - expected == set()
+@cache
+def edges_of(story: Story, word: str) -> tuple[Finding, ...]:
+    """All that a detector says of one stretch after a calm one, and of the calm after it."""
+    stretches = [("calm", story.most), (word, story.most), ("calm", story.most)]
+    return tuple(run(named(detectors(), story.detector), story.tell(stretches)))
 
 
-def _causes_of(story: Story, word: str) -> set[str]:
-    found = run(named(detectors(), story.detector), story.tell([("calm", story.most), (word, story.most)]))
-    return {f.cause for f in found}
+def test_every_cause_is_brought_out_by_a_story() -> None:
+    """By a detector that is told of the fault, or by the whole pipeline; every word that is told has its row."""
+    told = {edge.cause for story in STORIES for word in story.words for edge in edges_of(story, word)}
+    for word in WORDS:
+        told |= causes_told(play(fleet([("calm", MOST), (word, MOST)])))
+    rows = {word: cause_row(word).word for word in told}
+    assert set(causes()) - set(rows.values()) == set()
+    assert {word for word, row in rows.items() if not row} == set()
+
+
+@ALL
+def test_every_finding_names_its_part_and_what_to_do_and_shows_why(story: Story) -> None:
+    for word in story.words:
+        for edge in edges_of(story, word):
+            if edge.state != "cleared":
+                assert [name for name in names_of(edge.subject) if name not in edge.summary] == [], edge
+                assert edge.action or cause_row(edge.cause).action, edge
+                assert edge.evidence, edge
+
+
+def names_of(subject: Subject) -> list[str]:
+    """What a person calls a part, as far as it is known."""
+    s = subject
+    names: dict[str, Sequence[object]] = {
+        "gpu": (s.node, f"GPU {s.gpu_uuid if s.gpu_index is None else s.gpu_index}"),
+        "rank": (s.job, f"rank {s.rank}"),
+        "port": (s.device, s.port),
+        "device": (s.id.rpartition("/")[2],),
+        "comm": (s.job,),
+    }
+    return [str(name) for name in names.get(s.kind, (s.id,))]
 
 
 @ALL
@@ -124,7 +140,7 @@ def test_delivering_twice_changes_nothing(story: Story) -> None:
         detector = named(detectors(), story.detector)
         messages = story.tell(data.draw(stretches(story)))
         first = data.draw(st.integers(0, len(messages) - 1))
-        last = data.draw(st.integers(first, min(len(messages), first + 30)))
+        last = data.draw(st.integers(first, min(len(messages), first + story.again)))
         twice = [m for m in messages[first:last] if isinstance(m, Message)]
         again = [*messages[:last], *twice, *messages[last:]]
         assert run(detector, again) == run(detector, messages)

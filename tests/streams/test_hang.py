@@ -85,8 +85,36 @@ def test_heartbeats_tell_hung_from_dead() -> None:
     start = steps(11)
     alive = [event(100 + 30 * i, "heartbeat") for i in range(4)]
     dead = [event(10, "heartbeat")]
-    assert shape(run([*start, *alive, tick(500)])) == [("opened", "job_hang_suspected", 160.5)]
+    assert shape(run([*start, *alive, tick(279)])) == [("opened", "job_hang_suspected", 160.5)]
     assert shape(run([*start[:4], *dead, *start[4:], tick(500)])) == [("opened", "job_silent", 160.5)]
+
+
+def test_a_job_whose_heartbeats_stop_with_its_steps_is_gone_and_not_stuck() -> None:
+    """A minute after the last step the last heartbeat is not old enough to say so: it is said when it is."""
+    beats = [event(10 + 30 * i, "heartbeat") for i in range(4)]
+    items = sorted([*steps(11), *beats], key=lambda item: item.ts_us)
+    found = run([*items, tick(500)])
+    assert shape(found) == [("opened", "job_hang_suspected", 160.5), ("updated", "job_silent", 190)]
+    assert found[0].summary.endswith("its last heartbeat came 60 s ago")
+    assert found[1].summary.endswith("its heartbeats stopped too")
+    again = [event(300 + 30 * i, "heartbeat") for i in range(4)]
+    assert shape(run([*items, tick(299), *again]))[2:] == [("updated", "job_hang_suspected", 390)]
+    late = run([*items, tick(299), *again, tick(600)])
+    assert shape(late)[3:] == [("updated", "job_silent", 480)]
+
+
+def test_a_worker_that_starts_again_waits_for_heartbeats_before_it_calls_a_job_gone() -> None:
+    """What was kept of them may be a minute old."""
+    beats = [event(100 + 30 * i, "heartbeat") for i in range(4)]
+    detector = HangDetector()
+    state, before = detector.step(detector.fresh(), [*steps(11), *beats[:2], tick(165), *beats[2:]])
+    assert shape(before) == [("opened", "job_hang_suspected", 160.5)]
+    kept = detector.keep(state)
+    assert kept is not None
+    state, after = detector.step(detector.restore(kept), [tick(260), event(280, "heartbeat"), tick(340)])
+    assert after == []
+    _, after = detector.step(state, [tick(380)])
+    assert shape(after) == [("updated", "job_silent", 370)]
 
 
 def test_a_job_that_ended_is_not_silent() -> None:
@@ -156,7 +184,7 @@ def test_ranks_that_stop_while_others_go_on_are_named() -> None:
     rest: Items = [report(110 + 10 * i, 11 + i) for i in range(8)]
     found = run([*steps(11), *rest])
     assert shape(found) == [("opened", "rank_silent", 160.5)]
-    assert found[0].summary.endswith(": 2, 3")
+    assert found[0].summary.endswith(": 2, 3 (n1)")
     assert found[0].severity == "warning"
     back: Items = [report(190, 19), report(190.5, 19, node="n1", first=2)]
     assert shape(run([*steps(11), *rest, *back]))[-1] == ("cleared", "rank_silent", 190.5)

@@ -177,10 +177,10 @@ def test_a_heartbeat_that_stops_makes_a_suspected_hang_a_dead_process() -> None:
 
 def test_heartbeats_that_come_again_node_by_node_do_not_make_those_dead_that_come_last() -> None:
     beats = [_beat(at, rank) for at in range(15, HUNG_S, 30) for rank in range(4)]
-    back = [_beat(at + (20 if rank > 1 else 0), rank) for at in range(415, 500, 30) for rank in range(4)]
-    items = by_time([*healthy(), *beats, *back, *map(tick, range(200, 500))])
+    back = [_beat(at + (20 if rank > 1 else 0), rank) for at in range(415, 560, 30) for rank in range(4)]
+    items = by_time([*healthy(), *beats, *back, *map(tick, range(200, 560))])
     found = run([item for item in items if not isinstance(item, CollectiveWindow)])
-    assert [edge.cause for edge in found] == ["job_hang_suspected"]
+    assert [edge.cause for edge in found] == ["job_hang_suspected", "job_silent", "job_hang_suspected"]
 
 
 def test_an_end_while_it_hangs_clears_it() -> None:

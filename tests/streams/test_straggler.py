@@ -217,7 +217,7 @@ def test_groups_with_too_many_holes_are_told_and_not_judged() -> None:
     holes = [m for m in job.reports() if m.node != "n3" or m.step[0] < 12]
     found = run([job.placed(), *holes])
     assert [(f.cause, f.severity) for f in found] == [("steps_incomplete", "info")]
-    assert found[0].summary.endswith("12, 13, 14, 15")
+    assert found[0].summary.endswith("4 ranks on n3 do not report their steps: 12, 13, 14, 15")
 
 
 def test_a_job_that_tells_no_compute_is_not_said_to_lack_ranks() -> None:

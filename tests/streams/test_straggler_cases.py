@@ -66,6 +66,14 @@ def test_one_rank_that_is_very_slow_is_no_slow_host() -> None:
     assert words(told(Job(dp=64, compute=compute, steps=50))) == [("gpu_slow", "critical", "j/17")]
 
 
+@pytest.mark.parametrize("rank", range(8))
+def test_one_slow_rank_of_a_node_of_two_is_no_slow_host(rank: int) -> None:
+    """The node's median is the mean of both, and its other rank works as ever."""
+    found = told(Job(dp=8, per_node=2, compute=noisy(7, 1.0, 0.01, slow_from(rank, 30, 1.5)), steps=50))
+    assert words(found) == [("gpu_slow", "critical", f"j/{rank}")]
+    assert number(found[0], "share of these steps in which it was the slowest") == 1.0
+
+
 def test_a_rank_that_waits_for_its_data_has_a_slow_host_though_its_gpu_is_at_par() -> None:
     data = noisy(2, 0.05, 0.1, slow_from(11, 20, 8.0))
     found = told(Job(dp=16, compute=noisy(1, 1.0, 0.01), data=data, steps=30))
@@ -186,11 +194,35 @@ def test_data_that_follows_the_work_given_is_imbalance_and_noise_that_does_not_i
     assert run([job.placed(), *unrelated]) == []
 
 
+@pytest.mark.parametrize("slow", [None, 3])
+def test_work_that_becomes_unequal_later_accuses_no_healthy_rank(slow: int | None) -> None:
+    """As long as all had the same, nothing could be learned of what unequal work costs."""
+    uneven = noisy(10, 4096.0, 0.15)
+    plain = noisy(11, 1.0, 0.01, lambda r, s: 1.5 if r == slow and s >= 70 else 1.0)
+
+    def tokens(rank: int, step: int) -> float:
+        return uneven(rank, step) if step >= 50 else 4096.0
+
+    job = Job(dp=8, compute=lambda r, s: plain(r, s) * tokens(r, s) / 4096, steps=100)
+    fitting = [structs.replace(m, tokens=[int(tokens(r, m.step[0])) for r in m.rank]) for m in job.reports()]
+    found = run([job.placed(), *fitting])
+    assert blamed(found) == ({slow} if slow is not None else set())
+    if slow is None:
+        assert {f.cause for f in found} == {"job_regression", "imbalance_data"}
+
+
 def test_a_stage_imbalance_says_what_even_stages_would_save() -> None:
     plain = noisy(3, 1.0, 0.01)
     (edge,) = told(Job(dp=4, pp=4, compute=lambda r, s: plain(r, s) * (1.6 if r >= 12 else 1.0), steps=60))
     assert (edge.cause, edge.severity) == ("imbalance_stage", "info")
     assert edge.slowdown == pytest.approx(1.82 / (1.82 - 0.45), rel=0.03)
+
+
+def test_a_stage_that_grew_since_the_start_is_no_split_of_the_model() -> None:
+    compute = noisy(3, 1.0, 0.01, lambda r, s: 1.0 if r < 12 else 1.5 if s >= 40 else 1.07)
+    found = told(Job(dp=4, pp=4, compute=compute, steps=90))
+    assert found != []
+    assert "imbalance_stage" not in {f.cause for f in found}
 
 
 def mixed(dtype: str | None) -> list[Message]:

@@ -181,10 +181,10 @@ def test_a_quiet_log_clears_nothing() -> None:
 
 
 def test_a_program_error_is_over_when_the_gpu_has_gone_on_for_ten_minutes() -> None:
-    found = judge([running(0), xid(1, 13), running(600), running(601), running(602)])
+    found = judge([running(0), xid(1, 13), running(600), running(601), running(660), running(661)])
     assert edges(found) == [
         (1, "opened", "info", "application_xid_13"),
-        (601, "cleared", "info", "application_xid_13"),
+        (661, "cleared", "info", "application_xid_13"),
     ]
 
 
@@ -194,23 +194,36 @@ def test_a_lost_gpu_is_over_only_when_it_answers_after_its_reset() -> None:
             running(0),
             xid(1, 79),
             *(running(t, lost=3) for t in (10, 1000, 2 * DAY)),
-            running(2 * DAY + 10, energy=5.0 - 2 * DAY),
+            *(running(2 * DAY + t, energy=5.0 - 2 * DAY) for t in (10, 70)),
         ]
     )
-    assert [e[:2] for e in edges(found)] == [(1, "opened"), (2 * DAY + 10, "cleared")]
+    assert [e[:2] for e in edges(found)] == [(1, "opened"), (2 * DAY + 70, "cleared")]
     assert "after a reset" in found[-1].summary
 
 
 def test_a_reset_clears_only_after_minutes_without_the_fault() -> None:
-    found = judge(
-        [running(0), xid(1, 48), running(100, energy=-50), running(300, energy=-50), running(301, energy=-50)]
-    )
-    assert [e[:2] for e in edges(found)] == [(1, "opened"), (301, "cleared")]
+    reset = [running(t, energy=-50) for t in (100, 300, 301, 360, 361)]
+    assert [e[:2] for e in edges(judge([running(0), xid(1, 48), *reset]))] == [(1, "opened"), (361, "cleared")]
+
+
+def test_a_line_that_comes_after_the_readings_that_followed_it_is_still_of_its_episode() -> None:
+    """Told at once that the first fault is over, the lost GPU would be a second episode, for three seconds of delay."""
+    faults = [running(0), xid(1, 48), running(100, energy=-50)]
+    after = [running(t, energy=-50) for t in (299, 302, 303)]
+    late = judge([*faults, *after, xid(300, 79)])
+    assert edges(late) == edges(judge([*faults, after[0], xid(300, 79), *after[1:]]))
+    assert [e[1:] for e in edges(late)] == [("opened", "critical", "xid_48"), ("updated", "critical", "xid_79")]
+    again = judge([*faults, *after, xid(304, 79)])
+    assert [e[1:] for e in edges(again)] == [
+        ("opened", "critical", "xid_48"),
+        ("cleared", "critical", "xid_48"),
+        ("opened", "critical", "xid_79"),
+    ]
 
 
 def test_a_fault_without_a_reset_stays_for_a_day() -> None:
-    found = judge([running(0), xid(0, 48), running(DAY - 1), running(DAY)])
-    assert [e[:2] for e in edges(found)] == [(0, "opened"), (DAY, "cleared")]
+    found = judge([running(0), xid(0, 48), running(DAY - 1), running(DAY), running(DAY + 60)])
+    assert [e[:2] for e in edges(found)] == [(0, "opened"), (DAY + 60, "cleared")]
 
 
 def test_a_gpu_that_asks_for_a_recovery_is_not_well() -> None:
@@ -224,7 +237,7 @@ def test_a_gpu_that_cannot_be_read_is_not_well() -> None:
 
 
 def test_without_readings_the_log_has_to_go_on() -> None:
-    found = judge([xid(0, 13), event(601, "link_up", pci=None)])
+    found = judge([xid(0, 13), *(event(t, "link_up", pci=None) for t in (601, 661))])
     assert [f.state for f in found] == ["opened", "cleared"]
     found = judge([xid(0, 79), event(2 * DAY, "link_up", pci=None)])
     assert [f.state for f in found] == ["opened"]
@@ -277,5 +290,5 @@ def test_a_node_without_errors_keeps_nothing() -> None:
 
 
 def test_a_clock_that_ran_ahead_blinds_nobody() -> None:
-    found = judge([running(90 * DAY), xid(90 * DAY + 1, 13), running(1), running(602)])
+    found = judge([running(90 * DAY), xid(90 * DAY + 1, 13), running(1), running(602), running(662)])
     assert [f.state for f in found] == ["opened", "cleared"]

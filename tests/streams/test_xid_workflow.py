@@ -220,8 +220,12 @@ def test_the_end_of_a_pair_ends_the_episode_of_its_begin() -> None:
 def test_a_recovery_that_the_driver_takes_back_ends_the_episode_after_minutes() -> None:
     asked = xid(11, 154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
     none = xid(90, 154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
-    found = judge([running(0), xid(10, 95), asked, none, running(200), running(400)])
-    assert edges(found) == [(10, "opened", "critical", "xid_95"), (400, "cleared", "critical", "xid_95")]
+    found = judge([running(0), xid(10, 95), asked, none, running(200), running(400), running(460)])
+    assert edges(found) == [
+        (10, "opened", "critical", "xid_95"),
+        (11, "updated", "critical", "xid_95"),
+        (460, "cleared", "critical", "xid_95"),
+    ]
     assert judge([none]) == []
 
 
