@@ -29,7 +29,7 @@ def back(state: HangState, limits: HangLimits, ts_us: int) -> Finding | None:
     heard = all(rank in state.seen and state.seen[rank] + limit_us > state.now_us for rank in kept.missing)
     if not kept.missing or not heard:
         return None
-    edge = kept.episodes.clear("ranks", ts_us, f"ranks {listed_numbers(kept.missing)} report again")
+    edge = kept.episodes.clear("ranks", ts_us, f"ranks {listed_numbers(kept.missing)} of {state.kept.job} report again")
     kept.missing = []
     return edge
 

@@ -64,7 +64,12 @@ def recoveries(stretches: Sequence[Stretch]) -> list[Item]:
             scrapes += 1
             if tick == 0 and word == "reset":
                 base, asked, words = -at, 0, "None"
-            cells = {"156": base + at + 1.0, "100": 1900.0, "1002": 0.9, "1523": only(3, float(asked))}
+            cells: dict[str, Sequence[float | None] | float | None] = {
+                "156": base + at + 1.0,
+                "100": 1900.0,
+                "1002": 0.9,
+                "1523": only(3, float(asked)),
+            }
             out.append(scrape(at, cells))
             if tick == 0 and (word in WISHES or word == "takes_back"):
                 was, before = asked, words
