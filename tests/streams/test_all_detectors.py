@@ -85,8 +85,8 @@ def test_every_cause_is_brought_out_by_a_story() -> None:
 def test_every_finding_names_its_part_and_what_to_do_and_shows_why(story: Story) -> None:
     for word in story.words:
         for edge in edges_of(story, word):
+            assert [name for name in names_of(edge.subject) if name not in edge.summary] == [], edge
             if edge.state != "cleared":
-                assert [name for name in names_of(edge.subject) if name not in edge.summary] == [], edge
                 assert edge.action or cause_row(edge.cause).action, edge
                 assert edge.evidence, edge
 
