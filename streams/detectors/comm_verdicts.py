@@ -74,7 +74,8 @@ def _settle(state: CommState, limits: CommLimits, name: str, ts_us: int) -> Find
         calm += 1
     if calm == 0:
         return None
-    who = last.subject.id
+    s = last.subject
+    who = s.id if s.rank is None else f"rank {s.rank} of {s.job}"
     state.kept.late.pop(name, None)
     return state.kept.episodes.clear(name, ts_us, f"{who} keeps nobody waiting any more")
 
@@ -135,4 +136,5 @@ def _recovered(state: CommState, limits: CommLimits, ts_us: int) -> Finding | No
     if measured == 0:
         return None
     kept.bases, kept.pair_bases = {}, {}
-    return kept.episodes.clear(_SLOW, ts_us, f"transfers of {kept.job} take no longer than they did")
+    where = f" at {last.subject.id}" if last.subject.kind == "node" else ""
+    return kept.episodes.clear(_SLOW, ts_us, f"transfers of {kept.job}{where} take no longer than they did")

@@ -145,7 +145,7 @@ class LinkQualityDetector(FabricDetector[LinkState]):
             if scrape.ts_us < end_us or not self._read(state, scrape, row, bad, end_us):
                 continue
             del state.kept.bad[port]
-            words = f"no errors on {port} for {self.limits.clean_us // 60_000_000} minutes"
+            words = f"no errors on {scrape.device} {port} for {self.limits.clean_us // 60_000_000} minutes"
             edge = state.kept.episodes.clear(port, end_us, words)
             out += [] if edge is None else [edge]
         return out

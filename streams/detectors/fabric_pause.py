@@ -109,7 +109,7 @@ class PauseDetector(FabricDetector[PauseState]):
         end_us = held.low_since_us + lasts_us
         del state.held[where]
         state.kept.pressed.pop(name, None)
-        return state.kept.episodes.clear(name, end_us, f"{where[0]} is hardly on hold any more")
+        return state.kept.episodes.clear(name, end_us, f"{scrape.device} {where[0]} is hardly on hold any more")
 
     def _settle(self, state: PauseState, scrape: PortScrape) -> list[Finding]:
         """Close the storms of this scrape's ports of which nothing was seen through the hold, by all that showed it."""
@@ -123,7 +123,7 @@ class PauseDetector(FabricDetector[PauseState]):
             if not all(_read(state, scrape, column, row, end_us) for column in known.columns):
                 continue
             del state.kept.storms[name]
-            words = f"no pause storm on {known.port} for {self.limits.hold_us // 60_000_000} minutes"
+            words = f"no pause storm on {scrape.device} {known.port} for {self.limits.hold_us // 60_000_000} minutes"
             edge = state.kept.episodes.clear(name, end_us, words)
             out += [] if edge is None else [edge]
         return out

@@ -100,21 +100,21 @@ class TransportDetector(FabricDetector[TransportState]):
             record.columns = sorted({*record.columns, *grown})
             finding = self._record(scrape, port, retries, rate, record.limit)
             return report(state.kept.episodes, port, finding, limits.damping)
-        return self._calm(state, port, record, told, scrape.ts_us)
+        return self._calm(state, port, record, told, scrape)
 
     def _calm(
-        self, state: TransportState, port: str, record: Record, told: Sequence[str], ts_us: int
+        self, state: TransportState, port: str, record: Record, told: Sequence[str], scrape: PortScrape
     ) -> Finding | None:
         """Close the record of a port whose rate has been low for long enough, by all counters that showed it."""
         if not set(record.columns) <= set(told):
             return None
         if record.low_since_us is None:
-            record.low_since_us = ts_us
+            record.low_since_us = scrape.ts_us
         end_us = record.low_since_us + self.limits.calm_us
-        if ts_us < end_us:
+        if scrape.ts_us < end_us:
             return None
         del state.kept.records[port]
-        return state.kept.episodes.clear(port, end_us, f"{port} repeats hardly anything any more")
+        return state.kept.episodes.clear(port, end_us, f"{scrape.device} {port} repeats hardly anything any more")
 
     def _record(self, scrape: PortScrape, port: str, retries: Retries, rate: float, limit: float) -> Finding:
         sums: dict[str, float] = {}

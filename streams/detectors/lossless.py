@@ -63,7 +63,7 @@ class LosslessDropDetector(FabricDetector[LosslessState]):
             if port.link_layer == "infiniband":
                 (state.down.discard if port.oper_up is not False else state.down.add)(port.name)
         if state.kept.losses and scrape.ts_us >= state.muted_us:
-            out += self._settle(state, {port.name for port in scrape.ports}, scrape.ts_us)
+            out += self._settle(state, scrape)
         return out
 
     def _port(
@@ -120,18 +120,19 @@ class LosslessDropDetector(FabricDetector[LosslessState]):
         finding = dropped(self.limits, scrape, port, loss, changes, columns, storm)
         return report(state.kept.episodes, where, finding, self.limits.damping)
 
-    def _settle(self, state: LosslessState, ports: set[str], ts_us: int) -> list[Finding]:
-        """Close the losses of these ports whose counters all stood still, and were read, up to the end of the hold."""
+    def _settle(self, state: LosslessState, scrape: PortScrape) -> list[Finding]:
+        """Close the losses of these ports whose counters all stood still, and were read, to the end of the hold."""
         out: list[Finding] = []
+        ports = {port.name for port in scrape.ports}
         for where, loss in list(state.kept.losses.items()):
             end_us = loss.end_us(self.limits.hold_us)
-            if loss.port not in ports or ts_us < end_us:
+            if loss.port not in ports or scrape.ts_us < end_us:
                 continue
             pasts = [state.ledger.past(name, loss.port) for name in loss.lost]
             if any(past is None or past.blind or past.ts_us < end_us for past in pasts):
                 continue
             del state.kept.losses[where]
-            words = f"no drops on {loss.port} for {self.limits.hold_us // 60_000_000} minutes"
+            words = f"no drops on {scrape.device} {loss.port} for {self.limits.hold_us // 60_000_000} minutes"
             edge = state.kept.episodes.clear(where, end_us, words)
             out += [] if edge is None else [edge]
         return out

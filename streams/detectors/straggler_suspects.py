@@ -145,7 +145,8 @@ def release(state: StragglerState, rank: int, ts_us: int, summary: str, evidence
     name = f"rank/{rank}" if suspect.sure else f"pair/{rank}"
     out = _told(state.kept.episodes.clear(name, ts_us, summary, evidence))
     if suspect.node is not None and all(s.node != suspect.node for s in state.kept.suspects.values() if s.sure):
-        out += _told(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, summary, evidence))
+        words = f"no rank of {state.job} on {suspect.node} is slow any more: {summary}"
+        out += _told(state.kept.episodes.clear(f"node/{suspect.node}", ts_us, words, evidence))
     return out
 
 

@@ -39,19 +39,22 @@ def memory_chain(stretches: Sequence[Stretch], step_s: float = STEP_S) -> list[I
 
 
 def worn(stretches: Sequence[Stretch]) -> list[Item]:
-    """A scrape every four hours. `bursts`: 40 corrected errors with each. `noticed`: and the driver complains.
+    """Two scrapes every four hours. `bursts`: 40 corrected errors with them. `noticed`: and the driver complains.
     `remapped`: and rows are remapped for them."""
     out: list[Item] = []
     errors = rows = 0.0
+    ticks = 0
     for word, length in stretches:
         for tick in range(length):
-            at_s = 4 * 3600.0 * sum(not isinstance(item, KernelEvent) for item in out)
+            at_s = 4 * 3600.0 * ticks
+            ticks += 1
             errors += 40.0 if word in ("bursts", "noticed", "remapped") else 0.0
             rows += word == "remapped" and tick % 6 == 0
             cells = {"310": errors, "312": errors, "394": rows}
-            out.append(scrape(at_s, {f: only(3, None if word == "unreadable" else v) for f, v in cells.items()}))
+            columns = {f: only(3, None if word == "unreadable" else v) for f, v in cells.items()}
+            out += [scrape(at_s, columns), scrape(at_s + STEP_S, columns)]
             if word == "noticed" and tick in (0, 12):
-                out.append(_line(at_s + 1.0, 92))
+                out.append(_line(at_s + STEP_S + 1.0, 92))
     return out
 
 
