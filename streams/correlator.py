@@ -108,7 +108,7 @@ class Correlator:
             elif other.root == effect:
                 home = self._cases.merge(state, home, other)
             elif member.weak or self._best_cause(state, effect) == key:
-                for moved in [effect] if member.weak else self._with_effects(state, effect):
+                for moved in self._with_effects(state, effect):
                     state.move(moved, home.id, weak=False)
                 taken = True
                 self._cases.reroot(state, other)
@@ -124,7 +124,8 @@ class Correlator:
         return [case for case in {home.id: None, **touched} if case in state.cases]
 
     def _best_cause(self, state: CorrelatorState, key: str) -> str | None:
-        """The gravest open finding that explains this one, the latest of equals; symptoms explain as well."""
+        """The finding that explains this one: what outranks it, then the gravest, the nearest in time of equals.
+        Symptoms explain as well."""
         effect = state.members[key]
         found = [c for c in self._candidates(state, key) if self._cases.explains(state, c, key)]
         if not found:
@@ -132,6 +133,7 @@ class Correlator:
         return max(
             found,
             key=lambda c: (
+                self._cases.outranks(state, c, key),
                 level(state.members[c].finding, self.world),
                 -abs(state.members[c].finding.episode_us - effect.finding.episode_us),
                 c,

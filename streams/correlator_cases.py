@@ -42,6 +42,11 @@ class Cases:
         jobs = jobs_hurt(a.finding, self.world) if b.finding.subject.kind == "job" else set()
         return explains(a.finding, state.parts(cause), b.finding, state.parts(effect), jobs, self.world)
 
+    def outranks(self, state: CorrelatorState, cause: str, effect: str) -> bool:
+        """Is one finding (by key) the cause of another whatever their levels?"""
+        a, b = state.members[cause], state.members[effect]
+        return is_outranked(b.finding, state.parts(effect), a.finding, state.parts(cause), self.world)
+
     def overlap(self, a: Member, b: Member) -> bool:
         """Did both last at one time, give or take?"""
         slack = self.limits.join_us
@@ -123,19 +128,7 @@ class Cases:
         over = [k for k in keys if state.members[k].finding.cause == STORM or is_silent_part(state.members[k].finding)]
         under = [k for k in keys if state.members[k].finding.cause in OUTRANKED]
         found = {
-            effect
-            for effect in under
-            if any(
-                is_outranked(
-                    state.members[effect].finding,
-                    state.parts(effect),
-                    state.members[cause].finding,
-                    state.parts(cause),
-                    self.world,
-                )
-                for cause in over
-                if cause != effect
-            )
+            effect for effect in under if any(self.outranks(state, cause, effect) for cause in over if cause != effect)
         }
         storms = {k for k in over if state.members[k].finding.cause == STORM}
         return found - storms if storms and storms <= found else found

@@ -145,9 +145,8 @@ class Company:
         mates.sort(key=lambda c: (not c.fleet, c.told is None, c.opened_us, c.id))
         first = mates[0]
         for case in [*mates[1:], home]:
-            for member in state.keys_of(case.id):
-                state.members[member].weak = True
-                state.changed.add(f"finding|{member}")
+            state.members[case.root].weak = True
+            state.changed.add(f"finding|{case.root}")
             first = self.cases.merge(state, first, case)
         return first
 

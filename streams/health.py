@@ -46,8 +46,10 @@ class Health:
         mark = self._edge(known, finding, node)
         if mark is None:
             return []
+        # What this edge explains weighs no longer: else the two of them would pass for two kinds of fault.
+        _turn(book.nodes.get(name, NodeMarks()), is_cause, but=key)
         out = self._until(book, name, finding.ts_us)
-        mark.symptom = known.symptom if finding.state == "cleared" and known else not is_cause(key)
+        mark.symptom = not is_cause(key) or (finding.state == "cleared" and known is not None and known.symptom)
         kept = book.nodes.setdefault(name, NodeMarks())
         kept.marks[key] = mark
         self._bound(kept)
@@ -221,9 +223,14 @@ class Health:
         )
 
 
-def _turn(node: NodeMarks, is_cause: IsCause) -> bool:
-    """Causes that are symptoms by now, and the reverse; whether there were any. What is over stays as it was."""
-    turned = [m for key, m in node.marks.items() if m.cleared_us is None and m.symptom == is_cause(key)]
+def _turn(node: NodeMarks, is_cause: IsCause, but: str | None = None) -> bool:
+    """Causes that are symptoms by now, and the reverse; whether there were any. What is over is no cause again: its
+    incident may be forgotten."""
+    turned = [
+        m
+        for key, m in node.marks.items()
+        if key != but and m.symptom == is_cause(key) and (m.cleared_us is None or not m.symptom)
+    ]
     for mark in turned:
         mark.symptom = not mark.symptom
     return bool(turned)
