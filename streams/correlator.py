@@ -12,7 +12,7 @@ from msgspec import structs
 
 from streams.contract import Finding, Incident, finding_key
 from streams.correlator_cases import MANY, Cases
-from streams.correlator_causes import level
+from streams.correlator_causes import is_silent_part, level
 from streams.correlator_company import Company
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
@@ -105,9 +105,9 @@ class Correlator:
             if other.id == home.id:
                 member.weak = False
                 state.changed.add(f"finding|{effect}")
-            elif other.root == effect:
+            elif other.root == effect and self._explains_company(state, key, other):
                 home = self._cases.merge(state, home, other)
-            elif member.weak or self._best_cause(state, effect) == key:
+            elif other.root == effect or member.weak or self._best_cause(state, effect) == key:
                 for moved in self._with_effects(state, effect):
                     state.move(moved, home.id, weak=False)
                 taken = True
@@ -152,6 +152,14 @@ class Correlator:
             part = frozenset((f"job:{state.members[key].finding.cluster}/{job}",))
             found.update(dict.fromkeys(state.on(part)))
         return [k for k in found if self._cases.explains(state, key, k)]
+
+    def _explains_company(self, state: CorrelatorState, key: str, case: Case) -> bool:
+        """Does it explain all that fell silent in a case as well, or has that none but its root?"""
+        return not case.fleet or all(
+            self._cases.explains(state, key, k)
+            for k, m in state.members_of(case.id)
+            if m.weak and is_silent_part(m.finding)
+        )
 
     def _with_effects(self, state: CorrelatorState, key: str) -> list[str]:
         """A finding and those of its case whose best cause it is, and theirs."""
