@@ -66,6 +66,7 @@ class Correlator:
             return []
         if finding.state == "cleared":
             member.cleared_us = finding.ts_us
+            member.over = "" if finding.summary == last.summary else finding.summary
             member.finding = structs.replace(last, state="cleared", ts_us=finding.ts_us)
         else:
             member.finding = finding

@@ -19,6 +19,8 @@ class Member(Struct):
     finding: Finding
     case: str
     cleared_us: int | None = None
+    over: str = ""
+    """Why it ended, as its detector said."""
     weak: bool = False
     """Joined by company (the same host, the same moment), not by a known cause: a cause that turns up takes it."""
 

@@ -56,6 +56,8 @@ def incident(
     possible = [c for c in possible if c.id not in hurt]
     lost = _gpu_hours_lost(findings, world)
     named = sorted(hurt)
+    words = summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world)
+    over = state.members[case.root].over if how == "cleared" else ""
     return Incident(
         cluster=root.cluster,
         ts_us=ts_us,
@@ -72,7 +74,7 @@ def incident(
         gpu_hours_lost_per_hour=lost,
         opened_us=min(case.opened_us, root.episode_us),
         cleared_us=cleared_us,
-        summary=summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world),
+        summary=f"{words}; over: {over}" if over else words,
         action=_asked(findings, root, _action(case, root, word, world)),
         runbook=runbook(word),
         evidence=evidence(state, case, symptoms),

@@ -20,7 +20,7 @@ from streams.detectors.fabric_detector import FabricDetector
 from streams.detectors.fabric_flap_findings import NAME, link_fault
 from streams.detectors.fabric_flap_limits import LinkFlapLimits
 from streams.detectors.fabric_flap_state import Flaps, FlapState, Seen
-from streams.detectors.fabric_ports import make_room, port_subject, report
+from streams.detectors.fabric_ports import make_room, port_subject, replaced, report
 
 COUNTERS: dict[str, float] = {
     "port_link_down_events": 1.0,
@@ -58,6 +58,10 @@ class LinkFlapDetector(FabricDetector[FlapState]):
         counters = [name for name in COUNTERS if name in scrape.columns]
         taken = state.ledger.take(scrape, counters, {})
         out: list[Finding] = []
+        if state.kept.episodes.open and scrape.ts_us >= state.muted_us:
+            out, gone = replaced(state.kept.episodes, scrape)
+            for name in gone:
+                state.kept.links.pop(name, None)
         for row, port in enumerate(scrape.ports):
             seen = state.seen.get(port.name)
             if seen is not None and scrape.ts_us <= seen.ts_us:

@@ -15,7 +15,7 @@ from streams.detectors.fabric_link_findings import NAME, bad_link
 from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_link_state import Bad, LinkState, Recent
 from streams.detectors.fabric_link_symbols import few_us, judge_symbols
-from streams.detectors.fabric_ports import make_room, report
+from streams.detectors.fabric_ports import make_room, replaced, report
 
 _COUNTED = ("growth", "symbol", "state")
 
@@ -46,13 +46,20 @@ class LinkQualityDetector(FabricDetector[LinkState]):
             for row, port in enumerate(scrape.ports):
                 if port.name in state.recent or port.name in state.kept.symbols:
                     rows[row] = None
-        out: list[Finding] = []
+        out = self._succeed(state, scrape) if state.kept.bad and scrape.ts_us >= state.muted_us else []
         for row in rows:
             if row < len(scrape.ports):
                 out += self._port(state, scrape, row, taken.get(row, {}), columns, ratios)
         if state.kept.bad and scrape.ts_us >= state.muted_us:
             out += self._settle(state, scrape)
         return out
+
+    def _succeed(self, state: LinkState, scrape: PortScrape) -> list[Finding]:
+        edges, gone = replaced(state.kept.episodes, scrape)
+        for port in gone:
+            for of_port in (state.kept.bad, state.kept.symbols, state.recent):
+                of_port.pop(port, None)
+        return edges
 
     def _port(
         self,

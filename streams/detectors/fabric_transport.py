@@ -13,7 +13,7 @@ from collectors.contract.fabric import PortScrape
 from streams.contract import Evidence, Finding
 from streams.counters import Change
 from streams.detectors.fabric_detector import FabricDetector
-from streams.detectors.fabric_ports import make_room, port_subject, report
+from streams.detectors.fabric_ports import make_room, port_subject, replaced, report
 from streams.detectors.fabric_transport_limits import TransportLimits
 from streams.detectors.fabric_transport_state import Record, Retries, TransportState
 
@@ -54,6 +54,11 @@ class TransportDetector(FabricDetector[TransportState]):
         taken = state.ledger.take(scrape, here, {})
         drivers = scrape.named.get("driver", [])
         out: list[Finding] = []
+        if state.kept.records and scrape.ts_us >= state.muted_us:
+            out, gone = replaced(state.kept.episodes, scrape)
+            for name in gone:
+                state.kept.records.pop(name, None)
+                state.ports.pop(name, None)
         for row, port in enumerate(scrape.ports):
             if row < len(drivers) and drivers[row] in self.limits.lossy_drivers:
                 continue
