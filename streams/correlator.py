@@ -12,7 +12,7 @@ from msgspec import structs
 
 from streams.contract import Finding, Incident, finding_key
 from streams.correlator_cases import MANY, Cases
-from streams.correlator_causes import is_silent_part, level
+from streams.correlator_causes import level
 from streams.correlator_company import Company
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member, incident_id
@@ -155,12 +155,9 @@ class Correlator:
         return [k for k in found if self._cases.explains(state, key, k)]
 
     def _explains_company(self, state: CorrelatorState, key: str, case: Case) -> bool:
-        """Does it explain all that fell silent in a case as well, or has that none but its root?"""
-        return not case.fleet or all(
-            self._cases.explains(state, key, k)
-            for k, m in state.members_of(case.id)
-            if m.weak and is_silent_part(m.finding)
-        )
+        """Does it explain all that is in a case for company? Ranks that it does not explain leave afterwards."""
+        weak = (k for k, m in state.members_of(case.id) if m.weak and m.finding.subject.kind != "rank")
+        return all(self._cases.explains(state, key, k) for k in weak)
 
     def _with_effects(self, state: CorrelatorState, key: str) -> list[str]:
         """A finding and those of its case whose best cause it is, and theirs."""
