@@ -91,7 +91,8 @@ class CounterBlindDetector(FabricDetector[BlindState]):
         names = [port.name for port in scrape.ports]
         before = _count(state.kept, "saturated"), _count(state.kept, "missing")
         if state.kept.blind and scrape.ts_us >= max(state.muted_us, state.kept.edge_us):
-            self._succeed(state, scrape)
+            blind = {p for columns in state.kept.blind.values() for ports in columns.values() for p in ports}
+            self._forget(state, set(heirs_of_ports(scrape, blind)))
         for name in scrape.columns:
             if is_judged(name):
                 self._column(state, scrape, name, names)
@@ -104,13 +105,12 @@ class CounterBlindDetector(FabricDetector[BlindState]):
             if edge is not None:
                 yield edge
 
-    def _succeed(self, state: BlindState, scrape: PortScrape) -> None:
+    def _forget(self, state: BlindState, ports: set[str]) -> None:
         """Counters of a port that was split or joined will not be read again."""
-        blind = [(way, name, ports) for way in WAYS for name, ports in state.kept.blind.get(way, {}).items()]
-        gone = heirs_of_ports(scrape, {port for _, _, ports in blind for port in ports})
-        for way, name, ports in blind if gone else ():
-            for port in [port for port in ports if port in gone]:
-                self._set(state, way, name, port, blind=False)
+        for way in WAYS:
+            for name, blind in list(state.kept.blind.get(way, {}).items()):
+                for port in ports.intersection(blind):
+                    self._set(state, way, name, port, blind=False)
 
     def _column(self, state: BlindState, scrape: PortScrape, name: str, names: list[str]) -> None:
         cells, ended = scrape.columns[name], scrape.saturated.get(name)

@@ -15,7 +15,7 @@ from streams.detectors.fabric_link_findings import NAME, bad_link
 from streams.detectors.fabric_link_limits import LinkQualityLimits
 from streams.detectors.fabric_link_state import Bad, LinkState, Recent
 from streams.detectors.fabric_link_symbols import few_us, judge_symbols
-from streams.detectors.fabric_ports import make_room, replaced, report
+from streams.detectors.fabric_ports import make_room, report
 
 _COUNTED = ("growth", "symbol", "state")
 
@@ -46,7 +46,7 @@ class LinkQualityDetector(FabricDetector[LinkState]):
             for row, port in enumerate(scrape.ports):
                 if port.name in state.recent or port.name in state.kept.symbols:
                     rows[row] = None
-        out = self._succeed(state, scrape) if state.kept.bad and scrape.ts_us >= state.muted_us else []
+        out: list[Finding] = []
         for row in rows:
             if row < len(scrape.ports):
                 out += self._port(state, scrape, row, taken.get(row, {}), columns, ratios)
@@ -54,12 +54,10 @@ class LinkQualityDetector(FabricDetector[LinkState]):
             out += self._settle(state, scrape)
         return out
 
-    def _succeed(self, state: LinkState, scrape: PortScrape) -> list[Finding]:
-        edges, gone = replaced(state.kept.episodes, scrape)
-        for port in gone:
+    def _forget(self, state: LinkState, ports: set[str]) -> None:
+        for port in ports:
             for of_port in (state.kept.bad, state.kept.symbols, state.recent):
                 of_port.pop(port, None)
-        return edges
 
     def _port(
         self,

@@ -15,7 +15,7 @@ from streams.detectors.fabric_pause_findings import NAME, pressure, storm
 from streams.detectors.fabric_pause_limits import PauseLimits
 from streams.detectors.fabric_pause_ratio import measure
 from streams.detectors.fabric_pause_state import Held, PauseState, Storm, Where
-from streams.detectors.fabric_ports import STORMED, replaced, report
+from streams.detectors.fabric_ports import STORMED, report
 
 Grown = dict[Where, list[tuple[PauseColumn, float]]]
 
@@ -46,21 +46,18 @@ class PauseDetector(FabricDetector[PauseState]):
         grown = _grown(scrape, columns, taken)
         held = measure(self.limits, state, scrape, columns, taken)
         muted = scrape.ts_us < state.muted_us
-        out = self._succeed(state, scrape) if state.kept.episodes.open and not muted else []
+        out: list[Finding] = []
         for where in {**grown, **held}:
             out += self._judge(state, scrape, where, grown.get(where, []), held.get(where), muted=muted)
         if state.kept.storms and not muted:
             out += self._settle(state, scrape)
         return out
 
-    def _succeed(self, state: PauseState, scrape: PortScrape) -> list[Finding]:
-        edges, gone = replaced(state.kept.episodes, scrape)
-        if gone:
-            kept = state.kept
-            kept.storms = {name: one for name, one in kept.storms.items() if one.port not in gone}
-            kept.pressed = {name: where for name, where in kept.pressed.items() if where[0] not in gone}
-            state.held = {where: held for where, held in state.held.items() if where[0] not in gone}
-        return edges
+    def _forget(self, state: PauseState, ports: set[str]) -> None:
+        kept = state.kept
+        kept.storms = {name: one for name, one in kept.storms.items() if one.port not in ports}
+        kept.pressed = {name: where for name, where in kept.pressed.items() if where[0] not in ports}
+        state.held = {where: held for where, held in state.held.items() if where[0] not in ports}
 
     def _judge(
         self,

@@ -13,7 +13,7 @@ from collectors.contract.fabric import PortScrape
 from streams.contract import Evidence, Finding
 from streams.counters import Change
 from streams.detectors.fabric_detector import FabricDetector
-from streams.detectors.fabric_ports import make_room, port_subject, replaced, report
+from streams.detectors.fabric_ports import make_room, port_subject, report
 from streams.detectors.fabric_transport_limits import TransportLimits
 from streams.detectors.fabric_transport_state import Record, Retries, TransportState
 
@@ -54,11 +54,6 @@ class TransportDetector(FabricDetector[TransportState]):
         taken = state.ledger.take(scrape, here, {})
         drivers = scrape.named.get("driver", [])
         out: list[Finding] = []
-        if state.kept.records and scrape.ts_us >= state.muted_us:
-            out, gone = replaced(state.kept.episodes, scrape)
-            for name in gone:
-                state.kept.records.pop(name, None)
-                state.ports.pop(name, None)
         for row, port in enumerate(scrape.ports):
             if row < len(drivers) and drivers[row] in self.limits.lossy_drivers:
                 continue
@@ -72,6 +67,11 @@ class TransportDetector(FabricDetector[TransportState]):
             edge = self._port(state, scrape, port.name, changes, here)
             out += [] if edge is None else [edge]
         return out
+
+    def _forget(self, state: TransportState, ports: set[str]) -> None:
+        for port in ports:
+            state.kept.records.pop(port, None)
+            state.ports.pop(port, None)
 
     def _port(
         self, state: TransportState, scrape: PortScrape, port: str, changes: Mapping[str, Change], here: Sequence[str]

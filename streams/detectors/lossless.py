@@ -11,7 +11,7 @@ from streams.contract import Finding
 from streams.counter_columns import Changes
 from streams.counters import Change
 from streams.detectors.fabric_detector import FabricDetector
-from streams.detectors.fabric_ports import STORMED, replaced, report
+from streams.detectors.fabric_ports import STORMED, report
 from streams.detectors.lossless_counters import LossColumn, loss_column, priority_of
 from streams.detectors.lossless_findings import NAME, dropped, place
 from streams.detectors.lossless_limits import LosslessLimits
@@ -49,9 +49,6 @@ class LosslessDropDetector(FabricDetector[LosslessState]):
         taken = state.ledger.take(scrape, [*beside, *judged], units)
         self._watch_storms(state, scrape, taken)
         out: list[Finding] = []
-        if state.kept.losses and scrape.ts_us >= state.muted_us:
-            out, gone = replaced(state.kept.episodes, scrape)
-            state.kept.losses = {where: loss for where, loss in state.kept.losses.items() if loss.port not in gone}
         for row, changes in taken.items():
             port = scrape.ports[row]
             went_down = port.name in state.down or (IB_DOWN in changes and changes[IB_DOWN].grown > 0)
@@ -68,6 +65,9 @@ class LosslessDropDetector(FabricDetector[LosslessState]):
         if state.kept.losses and scrape.ts_us >= state.muted_us:
             out += self._settle(state, {port.name for port in scrape.ports}, scrape.ts_us)
         return out
+
+    def _forget(self, state: LosslessState, ports: set[str]) -> None:
+        state.kept.losses = {where: loss for where, loss in state.kept.losses.items() if loss.port not in ports}
 
     def _port(
         self,
