@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from msgspec import structs
+
 from collectors.contract.settings import SettingError
 from streams.alert_labels import Links, labels_of
 from streams.alert_payload import payload, starts_at
-from streams.alerts import Alert, AlertBook, AlertRow, is_quiet, pages
+from streams.alerts import Alert, AlertBook, AlertRow, is_over, is_quiet, pages
 from streams.contract import Incident
 from streams.posting import Answer
 from streams.receiver import News
@@ -26,7 +28,7 @@ Line = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class AlertsFile:
-    """Each opening and each end of an alert once, whatever happens in between: the file remembers."""
+    """Each opening, mute and end of an alert once, whatever happens in between: the file remembers."""
 
     book: AlertBook
     path: Path
@@ -69,8 +71,10 @@ class AlertsFile:
         for row in list(self.book.rows.values()):
             for alert in row.alerts:
                 self._write(row, alert, "firing", now_us)
+                if alert is row.alerts[-1] and is_over(row):
+                    alert = structs.replace(alert, incident=row.incident)
                 if alert.ended_us is not None:
-                    self._write(row, alert, "resolved", now_us)
+                    self._write(row, alert, "quiet" if _is_quiet(row, alert) else "resolved", now_us)
 
     def is_done(self, row: AlertRow) -> bool:
         """Every end is written."""
@@ -107,6 +111,11 @@ class AlertsFile:
         self._written[name] = None
         if len(self._written) > MOST_REMEMBERED:
             self._written.popitem(last=False)
+
+
+def _is_quiet(row: AlertRow, alert: Alert) -> bool:
+    """Did it end because it was muted, or for planned work?"""
+    return alert is row.alerts[-1] and not is_over(row) and is_quiet(alert.incident)
 
 
 def _line(alert: Alert, state: str) -> Line:

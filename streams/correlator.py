@@ -66,6 +66,7 @@ class Correlator:
             return []
         if finding.state == "cleared":
             member.cleared_us = finding.ts_us
+            member.over = "" if finding.summary == last.summary else finding.summary
             member.finding = structs.replace(last, state="cleared", ts_us=finding.ts_us)
         else:
             member.finding = finding
@@ -105,10 +106,10 @@ class Correlator:
             if other.id == home.id:
                 member.weak = False
                 state.changed.add(f"finding|{effect}")
-            elif other.root == effect:
+            elif other.root == effect and self._explains_company(state, key, other):
                 home = self._cases.merge(state, home, other)
-            elif member.weak or self._best_cause(state, effect) == key:
-                for moved in [effect] if member.weak else self._with_effects(state, effect):
+            elif other.root == effect or member.weak or self._best_cause(state, effect) == key:
+                for moved in self._with_effects(state, effect):
                     state.move(moved, home.id, weak=False)
                 taken = True
                 self._cases.reroot(state, other)
@@ -124,7 +125,8 @@ class Correlator:
         return [case for case in {home.id: None, **touched} if case in state.cases]
 
     def _best_cause(self, state: CorrelatorState, key: str) -> str | None:
-        """The gravest open finding that explains this one, the latest of equals; symptoms explain as well."""
+        """The finding that explains this one: what outranks it, then the gravest, the nearest in time of equals.
+        Symptoms explain as well."""
         effect = state.members[key]
         found = [c for c in self._candidates(state, key) if self._cases.explains(state, c, key)]
         if not found:
@@ -132,6 +134,7 @@ class Correlator:
         return max(
             found,
             key=lambda c: (
+                self._cases.outranks(state, c, key),
                 level(state.members[c].finding, self.world),
                 -abs(state.members[c].finding.episode_us - effect.finding.episode_us),
                 c,
@@ -150,6 +153,11 @@ class Correlator:
             part = frozenset((f"job:{state.members[key].finding.cluster}/{job}",))
             found.update(dict.fromkeys(state.on(part)))
         return [k for k in found if self._cases.explains(state, key, k)]
+
+    def _explains_company(self, state: CorrelatorState, key: str, case: Case) -> bool:
+        """Does it explain all that is in a case for company? Ranks that it does not explain leave afterwards."""
+        weak = (k for k, m in state.members_of(case.id) if m.weak and m.finding.subject.kind != "rank")
+        return all(self._cases.explains(state, key, k) for k in weak)
 
     def _with_effects(self, state: CorrelatorState, key: str) -> list[str]:
         """A finding and those of its case whose best cause it is, and theirs."""

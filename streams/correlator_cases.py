@@ -1,13 +1,13 @@
 """Cases put together and taken apart: which finding explains which in time and place, and what a case's cause is."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
 from streams.contract import Finding
 from streams.correlator_causes import explains, is_outranked, is_silent_part, level, silent_place
-from streams.correlator_common import SYMPTOM, common, common_of_silent
+from streams.correlator_common import SYMPTOM, Common, common, common_of_silent
 from streams.correlator_limits import CorrelatorLimits
 from streams.correlator_state import Case, CorrelatorState, Member
 from streams.hurt import jobs_hurt
@@ -41,6 +41,11 @@ class Cases:
             return False
         jobs = jobs_hurt(a.finding, self.world) if b.finding.subject.kind == "job" else set()
         return explains(a.finding, state.parts(cause), b.finding, state.parts(effect), jobs, self.world)
+
+    def outranks(self, state: CorrelatorState, cause: str, effect: str) -> bool:
+        """Is one finding (by key) the cause of another whatever their levels?"""
+        a, b = state.members[cause], state.members[effect]
+        return is_outranked(b.finding, state.parts(effect), a.finding, state.parts(cause), self.world)
 
     def overlap(self, a: Member, b: Member) -> bool:
         """Did both last at one time, give or take?"""
@@ -114,7 +119,7 @@ class Cases:
         case.fleet = self._is_fleet(state, case, keys)
         findings = [state.members[k].finding for k in keys]
         if case.fleet:
-            case.common = common_of_silent([f for f in findings if is_silent_part(f)], self.world)
+            case.common = self._shared([f for f in findings if is_silent_part(f)])
         else:
             case.common = common(findings, findings[keys.index(best)], self.world, self.limits)
 
@@ -123,19 +128,7 @@ class Cases:
         over = [k for k in keys if state.members[k].finding.cause == STORM or is_silent_part(state.members[k].finding)]
         under = [k for k in keys if state.members[k].finding.cause in OUTRANKED]
         found = {
-            effect
-            for effect in under
-            if any(
-                is_outranked(
-                    state.members[effect].finding,
-                    state.parts(effect),
-                    state.members[cause].finding,
-                    state.parts(cause),
-                    self.world,
-                )
-                for cause in over
-                if cause != effect
-            )
+            effect for effect in under if any(self.outranks(state, cause, effect) for cause in over if cause != effect)
         }
         storms = {k for k in over if state.members[k].finding.cause == STORM}
         return found - storms if storms and storms <= found else found
@@ -147,18 +140,18 @@ class Cases:
         return self.limits.hold_us if level(finding, self.world) < SYMPTOM else 0
 
     def _is_fleet(self, state: CorrelatorState, case: Case, keys: list[str]) -> bool:
-        """Many silent parts that the silent root does not account for."""
+        """Many silent parts that the silent root does not account for, or another node that is no chance."""
         root = state.members[case.root].finding
         if not is_silent_part(root):
             return False
-        others = (
-            finding
-            for k in keys
-            if k != case.root
-            and is_silent_part(finding := state.members[k].finding)
-            and not self.explains(state, case.root, k)
-        )
-        return self.is_outage(chain((root,), others))
+
+        def others() -> Iterator[Finding]:
+            for k in keys:
+                finding = state.members[k].finding
+                if k != case.root and is_silent_part(finding) and not self.explains(state, case.root, k):
+                    yield finding
+
+        return self.is_outage(chain((root,), others())) or any(self.is_pair(root, other) for other in others())
 
     def is_outage(self, silent: Iterable[Finding]) -> bool:
         """Are parts that fell silent together so many, for the size of the fleet, that it is no chance?"""
@@ -166,13 +159,31 @@ class Cases:
         seen: list[Finding] = []
         for finding in silent:
             if not seen:
-                known = sum(1 for node in self.world.nodes if node.cluster == finding.cluster)
-                enough = max(self.limits.together, math.ceil(self.limits.together_share * known))
+                enough = max(self.limits.together, math.ceil(self.limits.together_share * self._known(finding.cluster)))
             seen.append(finding)
             places.add(silent_place(finding))
             if len(places) >= enough:
                 return True
-        shared = common_of_silent(seen, self.world) if len(places) > 1 else None
+        return len(places) > 1 and self._shared(seen) is not None
+
+    def is_pair(self, a: Finding, b: Finding) -> bool:
+        """Did two nodes fall silent together, for there are too few that could have done so by chance?"""
+        if (a.cluster, a.subject.kind, b.subject.kind) != (b.cluster, "node", "node") or a.subject.id == b.subject.id:
+            return False
+        most = self.limits.together_of
+        if self._known(a.cluster) <= most or common_of_silent((a, b), self.world, most) is not None:
+            return True
+        jobs = self.world.jobs_on_node(a.cluster, a.subject.id) & self.world.jobs_on_node(b.cluster, b.subject.id)
+        return any(1 < len(self.world.placements.nodes_of(a.cluster, job)) <= most for job in jobs)
+
+    def _shared(self, silent: list[Finding]) -> Common | None:
+        """The rack or switch that all silent parts share; a few are a rack only when they are all of it."""
+        places = {silent_place(finding) for finding in silent}
+        shared = common_of_silent(silent, self.world)
         if shared is None or len(places) >= self.limits.together:
-            return shared is not None
-        return shared.kind == "rack" and self.world.states.nodes_in(seen[0].cluster, shared.id) <= places
+            return shared
+        whole = shared.kind == "rack" and self.world.states.nodes_in(silent[0].cluster, shared.id) <= places
+        return shared if whole else None
+
+    def _known(self, cluster: str) -> int:
+        return sum(1 for node in self.world.nodes if node.cluster == cluster)

@@ -99,8 +99,9 @@ def common(findings: list[Finding], root: Finding, world: World, limits: Correla
     return Common(best.kind, best.id, best.what, n)
 
 
-def common_of_silent(silent: Iterable[Finding], world: World) -> Common | None:
-    """The rack or switch that all silent parts share, the narrowest of several, unless the whole known fleet does."""
+def common_of_silent(silent: Iterable[Finding], world: World, most: int | None = None) -> Common | None:
+    """The rack or switch that all silent parts share, the narrowest of several, unless the whole known fleet does.
+    `most`: nodes that it may have."""
     parts = list(silent)
     cluster = parts[0].cluster
     shared: set[tuple[SubjectKind, str]] | None = None
@@ -113,7 +114,7 @@ def common_of_silent(silent: Iterable[Finding], world: World) -> Common | None:
     found: list[tuple[int, SubjectKind, str]] = []
     for kind, name in shared or ():
         below = world.nodes_below(cluster, name) if kind == "device" else world.states.nodes_in(cluster, name)
-        if nodes - below:
+        if nodes - below and (most is None or len(below) <= most):
             found.append((len(below), kind, name))
     if not found:
         return None

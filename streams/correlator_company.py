@@ -1,6 +1,8 @@
 """Findings that nothing explains, but that are not alone: what comes together has something in common."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from streams.contract import Finding
 from streams.correlator_cases import Cases
@@ -121,35 +123,43 @@ class Company:
         return run if key in run else {}
 
     def _silent_together(self, state: CorrelatorState, key: str, home: Case) -> Case:
+        """One outage with what fell silent shortly before or after; of a few only those that have it together."""
         mine = state.members[key].finding
         if planned(mine, self.cases.world, mine.ts_us) is not None:
             return home
-        mates = []
-        for case in state.cases.values():
-            if case.closed_us is not None or case is home:
-                continue
-            root = state.members[case.root].finding
-            if (
-                root.cluster == mine.cluster
-                and is_silent_part(root)
-                and planned(root, self.cases.world, mine.ts_us) is None
-                and abs(root.episode_us - mine.episode_us) <= self.cases.limits.together_us
-            ):
-                mates.append(case)
-        roots = [mine, *(state.members[case.root].finding for case in mates)]
-        if not any(case.fleet for case in mates) and not self.cases.is_outage(roots):
-            # Two collectors of one host are one silence, and so far no more than that.
-            mates = [c for c in mates if silent_place(state.members[c.root].finding) == silent_place(mine)]
+        mates = [c for c in state.cases.values() if c is not home and any(self._near(state, c, mine))]
+        together = chain((mine,), *(self._silent(state, case) for case in mates))
+        if not self.cases.is_outage(together):
+            mates = [c for c in mates if any(self._is_mate(mine, f) for f in self._near(state, c, mine))]
         if not mates:
             return home
         mates.sort(key=lambda c: (not c.fleet, c.told is None, c.opened_us, c.id))
-        first = mates[0]
+        roots, first = [home.root, *(case.root for case in mates)], mates[0]
         for case in [*mates[1:], home]:
-            for member in state.keys_of(case.id):
-                state.members[member].weak = True
-                state.changed.add(f"finding|{member}")
             first = self.cases.merge(state, first, case)
+        for root in roots:
+            state.members[root].weak = root != first.root
+            state.changed.add(f"finding|{root}")
         return first
+
+    def _silent(self, state: CorrelatorState, case: Case) -> Iterator[Finding]:
+        """What fell silent there with nothing to explain it, planned work included."""
+        if case.closed_us is not None or not is_silent_part(state.members[case.root].finding):
+            return
+        for key, member in state.members_of(case.id):
+            if (key == case.root or member.weak) and is_silent_part(member.finding):
+                yield member.finding
+
+    def _near(self, state: CorrelatorState, case: Case, mine: Finding) -> Iterator[Finding]:
+        """Of these, what fell silent shortly before or after."""
+        for finding in self._silent(state, case):
+            near = abs(finding.episode_us - mine.episode_us) <= self.cases.limits.together_us
+            if near and finding.cluster == mine.cluster and planned(finding, self.cases.world, mine.ts_us) is None:
+                yield finding
+
+    def _is_mate(self, mine: Finding, other: Finding) -> bool:
+        """Two collectors of one host are one silence, and so far no more than that."""
+        return silent_place(mine) == silent_place(other) or self.cases.is_pair(mine, other)
 
     def _braked_together(self, state: CorrelatorState, mine: Finding, home: Case) -> Case:
         """Brakes at one moment have one cause; where racks are known, those of one rack are joined by the rack."""

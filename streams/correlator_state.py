@@ -1,6 +1,7 @@
 """What the correlator remembers: open findings, the cases they belong to, and an index from parts to findings."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,6 +19,8 @@ class Member(Struct):
     finding: Finding
     case: str
     cleared_us: int | None = None
+    over: str = ""
+    """Why it ended, as its detector said."""
     weak: bool = False
     """Joined by company (the same host, the same moment), not by a known cause: a cause that turns up takes it."""
 
@@ -110,6 +113,10 @@ class CorrelatorState:
     def keys_of(self, case: str) -> list[str]:
         """Finding keys of a case, by the start of their episodes."""
         return sorted(self._of_case.get(case, ()), key=lambda k: (self.members[k].finding.episode_us, k))
+
+    def members_of(self, case: str) -> Iterator[tuple[str, Member]]:
+        """Findings of a case with their keys, in the order in which they came to it."""
+        return ((key, self.members[key]) for key in self._of_case.get(case, ()))
 
     def count_of(self, case: str) -> int:
         """Findings of a case."""

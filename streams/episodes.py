@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct, field
 
-from streams.contract import Evidence, Finding
+from streams.contract import Evidence, Finding, Subject
 
 _GRAVITY = {"info": 0, "warning": 1, "critical": 2}
 
@@ -60,12 +60,28 @@ class Episodes(Struct):
             return None
         return msgspec.structs.replace(last, state="cleared", ts_us=ts_us, summary=summary, evidence=list(evidence))
 
+    def replace(self, name: str, ts_us: int, heir: str) -> Finding | None:
+        """End an episode because another part reports in the place of its own; the edge, None if none is open."""
+        last = self.open.get(name)
+        if last is None:
+            return None
+        return self.clear(name, ts_us, f"{_gone(last.subject)} gone, replaced by {heir}")
+
     def _start(self, finding: Finding) -> int:
         taken = {f.episode_us for f in self.open.values() if f.subject == finding.subject}
         start = finding.episode_us
         while start in taken:
             start += 1
         return start
+
+
+def _gone(subject: Subject) -> str:
+    if subject.kind == "node":
+        return f"GPUs of {subject.id} are"
+    if subject.kind != "gpu":
+        return f"{subject.kind} {subject.id} is"
+    name = subject.id if subject.gpu_index is None else f"GPU {subject.gpu_index} ({subject.id})"
+    return f"{name} of {subject.node} is"
 
 
 def graver(a: str, b: str) -> bool:

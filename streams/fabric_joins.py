@@ -30,18 +30,18 @@ class FabricJoins:
         """Take one edge in; what it brings about or ends."""
         if finding.cause not in HEARD or finding.detector == NAME or not state.hear(finding):
             return []
-        return [*self._grey(state, finding.ts_us), *self._end_asymmetric(state, finding.ts_us)]
+        ts_us = finding.ts_us
+        return [*self._end_grey(state, ts_us), *self._grey(state, ts_us), *self._end_asymmetric(state, ts_us)]
 
     def tick(self, state: JoinState, now_us: int) -> list[Finding]:
-        """The other end of a bad link had time to speak up, or a cable came to be known."""
+        """The other end of a bad link or a switch had time to speak up, or a cable came to be known."""
         state.forget(now_us - self.limits.forget_us)
         if not state.heard:
             return []
-        ended = list(self._end_asymmetric(state, now_us))
-        return [*self._grey(state, state.latest_us), *ended, *self._asymmetric(state, now_us)]
+        ended = [*self._end_grey(state, state.latest_us), *self._end_asymmetric(state, now_us)]
+        return [*ended, *self._grey(state, now_us), *self._asymmetric(state, now_us)]
 
-    def _grey(self, state: JoinState, ts_us: int) -> Iterator[Finding]:
-        yield from self._end_grey(state, ts_us)
+    def _grey(self, state: JoinState, now_us: int) -> Iterator[Finding]:
         clusters = {f.cluster for f in state.heard.values() if f.cause == RETRIES}
         for cluster in sorted(clusters):
             retrying = hosts_retrying(state.open_of(cluster, RETRIES), self.world)
@@ -51,8 +51,11 @@ class FabricJoins:
                         del retrying[host]
             told_by_ports = [f for word in sorted(TOLD_BY_PORTS) for f in state.open_of(cluster, word)]
             found = best_element(cluster, retrying, self.world, self.limits.hosts)
-            if found is not None and is_quiet(cluster, found.device, told_by_ports, self.world):
-                yield state.tell(self._grey_loss(state, found, retrying, ts_us))
+            if found is None or not is_quiet(cluster, found.device, told_by_ports, self.world):
+                continue
+            loss = self._grey_loss(state, found, retrying)
+            if now_us >= loss.ts_us:
+                yield state.tell(loss)
 
     def _end_grey(self, state: JoinState, ts_us: int) -> Iterator[Finding]:
         for told in state.derived("grey_loss"):
@@ -65,13 +68,13 @@ class FabricJoins:
             elif len(left) < self.limits.hosts_left:
                 yield state.end(told, ts_us, f"{len(left)} hosts below {device} still retry")
 
-    def _grey_loss(self, state: JoinState, found: Element, retrying: dict[str, set[str]], ts_us: int) -> Finding:
+    def _grey_loss(self, state: JoinState, found: Element, retrying: dict[str, set[str]]) -> Finding:
         of_hosts = [f for f in state.open_of(found.cluster, RETRIES) if host_of(f) in found.hosts]
         starts = sorted(min(f.episode_us for f in of_hosts if host_of(f) == h) for h in found.hosts)
         others = candidates(found, retrying, self.world)
         return Finding(
             cluster=found.cluster,
-            ts_us=ts_us,
+            ts_us=max(starts[self.limits.hosts - 1] + self.limits.quiet_us, state.latest_us),
             detector=NAME,
             state="opened",
             subject=found.subject,

@@ -20,6 +20,9 @@ class JoinLimits:
     """So many hosts that retry and share an element make a grey loss. Starting point of rule F6, which says >= 3."""
     hosts_left: int = 2
     """It lasts while at least so many of them still retry; one less than it takes, so that it does not flap. Ours."""
+    quiet_us: int = 5 * S
+    """So long the element must stay quiet after the last of them began: switches are read at other moments than hosts.
+    Ours."""
     clean_us: int = 60 * S
     """So long the other end of a bad link must stay well: several windows of any collector, rule F7 says >= 3. Ours."""
     forget_us: int = 3600 * S

@@ -15,7 +15,7 @@ from streams.correlator_parts import finding_node
 from streams.health_book import HealthBook, Mark, NodeMarks
 from streams.health_failures import blame
 from streams.health_limits import VERSION, HealthLimits
-from streams.health_marks import mark_of
+from streams.health_marks import is_replaced, mark_of
 from streams.health_moves import OUT, Facts, deadline_us, move
 from streams.health_score import SILENT, is_silent, moments, score, weigh, weight
 from streams.health_words import word_of
@@ -46,8 +46,10 @@ class Health:
         mark = self._edge(known, finding, node)
         if mark is None:
             return []
+        # What this edge explains weighs no longer: else the two of them would pass for two kinds of fault.
+        _turn(book.nodes.get(name, NodeMarks()), is_cause, but=key)
         out = self._until(book, name, finding.ts_us)
-        mark.symptom = known.symptom if finding.state == "cleared" and known else not is_cause(key)
+        mark.symptom = not is_cause(key) or (finding.state == "cleared" and known is not None and known.symptom)
         kept = book.nodes.setdefault(name, NodeMarks())
         kept.marks[key] = mark
         self._bound(kept)
@@ -140,13 +142,7 @@ class Health:
     def _judge(self, book: HealthBook, name: Named, ts_us: int) -> Told:
         """Everything that moves in one moment, and the word that says so where it is news."""
         node, out = book.nodes[name], Told()
-        forget = self.limits.forget_points
-        node.marks = {
-            key: m
-            for key, m in node.marks.items()
-            if m.cleared_us is None or (m.points > 0 and weight(m, ts_us, self.limits) >= forget) or m.kind == SILENT
-        }
-        node.marks = {k: m for k, m in node.marks.items() if not _old_silence(m, ts_us, self.limits)}
+        node.marks = {key: m for key, m in node.marks.items() if self._counts(name, m, ts_us)}
         node.judged_us = ts_us
         was_out = node.cordon
         for _ in range(_MOST_MOVES):
@@ -171,6 +167,18 @@ class Health:
             node.told = now
             out.append(now)
         return out
+
+    def _counts(self, name: Named, mark: Mark, ts_us: int) -> bool:
+        """Is a mark to be remembered? What lasts is; what is over until it has faded, or its GPU was replaced.
+
+        Silence that ended matters for as long as a node has to be clean.
+        """
+        if mark.cleared_us is None:
+            return True
+        if mark.kind == SILENT:
+            return ts_us - mark.cleared_us <= self.limits.probation_us
+        faded = mark.points <= 0 or weight(mark, ts_us, self.limits) < self.limits.forget_points
+        return not faded and not is_replaced(mark, name, self.world)
 
     def _facts(self, book: HealthBook, name: Named, ts_us: int) -> Facts:
         evidence = weigh(node := book.nodes[name], ts_us, self.limits)
@@ -221,17 +229,17 @@ class Health:
         )
 
 
-def _turn(node: NodeMarks, is_cause: IsCause) -> bool:
-    """Causes that are symptoms by now, and the reverse; whether there were any. What is over stays as it was."""
-    turned = [m for key, m in node.marks.items() if m.cleared_us is None and m.symptom == is_cause(key)]
+def _turn(node: NodeMarks, is_cause: IsCause, but: str | None = None) -> bool:
+    """Causes that are symptoms by now, and the reverse; whether there were any. What is over is no cause again: its
+    incident may be forgotten."""
+    turned = [
+        m
+        for key, m in node.marks.items()
+        if key != but and m.symptom == is_cause(key) and (m.cleared_us is None or not m.symptom)
+    ]
     for mark in turned:
         mark.symptom = not mark.symptom
     return bool(turned)
-
-
-def _old_silence(mark: Mark, ts_us: int, limits: HealthLimits) -> bool:
-    """Silence that ended matters for as long as a node has to be clean."""
-    return mark.kind == SILENT and mark.cleared_us is not None and ts_us - mark.cleared_us > limits.probation_us
 
 
 def _same(a: NodeHealth, b: NodeHealth) -> bool:

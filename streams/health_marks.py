@@ -6,6 +6,7 @@ from streams.health_book import Mark
 from streams.health_limits import HealthLimits
 from streams.health_points import HARD, points_of
 from streams.health_score import SILENT
+from streams.placements import Named
 from streams.world import World
 
 
@@ -29,6 +30,15 @@ def mark_of(finding: Finding, node: str, world: World, limits: HealthLimits) -> 
         since_us=finding.episode_us,
         ts_us=finding.ts_us,
     )
+
+
+def is_replaced(mark: Mark, name: Named, world: World) -> bool:
+    """Does another GPU stand in the slot of the one that a node's mark is about?"""
+    kind, _, uuid = mark.part.partition(" ")
+    place = world.place(name.cluster, uuid) if kind == "gpu" else None
+    if place is None or place.pci is None or place.node != name.name:
+        return False
+    return world.gpu_at(name.cluster, name.name, place.pci) not in (None, uuid)
 
 
 def _needs_fabric(models: set[str], limits: HealthLimits) -> bool:

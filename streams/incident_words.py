@@ -102,11 +102,11 @@ def _job(cluster: str, job: str, world: World) -> str:
 def _what(root: Finding, findings: list[Finding], case: Case, world: World) -> list[str]:
     shared = case.common
     if case.fleet:
-        kinds: dict[str, int] = {}
+        kinds: dict[str, set[str]] = {}
         for f in findings:
-            kinds[f.subject.kind] = kinds.get(f.subject.kind, 0) + 1
+            kinds.setdefault(f.subject.kind, set()).add(f.subject.id)
         first = min(findings, key=lambda f: (f.episode_us, f.subject.id)).subject
-        counted = ", ".join(f"{n} {plural(k, n)}" for k, n in kinds.items())
+        counted = ", ".join(f"{len(names)} {plural(k, len(names))}{_named(names)}" for k, names in kinds.items())
         where = "" if shared is None else f", all of {_NAMES[shared.kind]} {shared.id}"
         return [f"silent at the same time: {counted}{where}", f"first {first.kind} {first.id}"]
     alike = sorted({f.subject.id for f in findings if f.cause == root.cause} - {root.subject.id})
@@ -119,6 +119,10 @@ def _what(root: Finding, findings: list[Finding], case: Case, world: World) -> l
     if alike:
         parts.append(f"also {', '.join(alike[:8])}" + (f" and {len(alike) - 8} more" if len(alike) > 8 else ""))
     return parts
+
+
+def _named(names: set[str]) -> str:
+    return f" ({', '.join(sorted(names))})" if 1 < len(names) < 4 else ""
 
 
 def evidence(state: CorrelatorState, case: Case, symptoms: list[str]) -> list[Evidence]:

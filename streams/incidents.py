@@ -6,7 +6,7 @@ from typing import Literal
 from streams.catalog import ASKS
 from streams.causes import FLEET_SILENCE, cause_row, runbook
 from streams.contract import Candidate, Finding, Incident, Subject
-from streams.correlator_causes import gpus_at, severity
+from streams.correlator_causes import gpus_at, is_silent_part, severity, silent_place
 from streams.correlator_common import ACTIONS
 from streams.correlator_common import subject as common_subject
 from streams.correlator_parts import finding_gpu, finding_node
@@ -47,7 +47,7 @@ def incident(
     hurt |= {*root.jobs, *slowed}
     gpus = set().union(*(gpus_at(f, world) for f in faulty if not case.fleet or f is root))
     gpus |= {uuid for f in findings if (uuid := finding_gpu(f, world)) is not None}
-    now = severity(root, hurt, bool(slowed), case.fleet)
+    now = severity(root, hurt, bool(slowed), case.fleet and (case.common is not None or _is_wide(findings)))
     if case.told is not None:
         hurt |= set(case.told.jobs)
         now = max(now, case.told.severity, key=_GRAVITY.__getitem__)
@@ -56,6 +56,8 @@ def incident(
     possible = [c for c in possible if c.id not in hurt]
     lost = _gpu_hours_lost(findings, world)
     named = sorted(hurt)
+    words = summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world)
+    over = state.members[case.root].over if how == "cleared" else ""
     return Incident(
         cluster=root.cluster,
         ts_us=ts_us,
@@ -72,7 +74,7 @@ def incident(
         gpu_hours_lost_per_hour=lost,
         opened_us=min(case.opened_us, root.episode_us),
         cleared_us=cleared_us,
-        summary=summary(root, findings, case, named, possible, lost, cleared_us or ts_us, world),
+        summary=f"{words}; over: {over}" if over else words,
         action=_asked(findings, root, _action(case, root, word, world)),
         runbook=runbook(word),
         evidence=evidence(state, case, symptoms),
@@ -91,6 +93,11 @@ def standing_of(state: CorrelatorState, case: Case, word: str, subject: Subject,
     root = state.members[case.root].finding
     left = [m.finding for m in members if m.cleared_us is None] or [root]
     return standing(case.id, word, subject, root, left, world, ts_us)
+
+
+def _is_wide(findings: list[Finding]) -> bool:
+    """Silence in more than two places is grave whoever is hurt; two idle nodes are a ticket, as one is."""
+    return len({silent_place(f) for f in findings if is_silent_part(f)}) > 2
 
 
 def _who(findings: list[Finding], seen: set[str], world: World) -> tuple[set[str], list[Candidate]]:

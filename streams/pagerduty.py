@@ -11,6 +11,7 @@ from streams.alert_payload import annotations, cut, rfc3339
 from streams.contract import Incident
 from streams.posting import Answer, Poster
 from streams.receiver import News
+from streams.standing import standing_words
 
 MOST_SUMMARY = 1024
 """Characters; PagerDuty cuts there, as does Alertmanager (`notify/pagerduty/pagerduty.go`)."""
@@ -26,9 +27,9 @@ _ACTIONS: dict[Event, str] = {
     "ended": "resolve",
     "opened and ended": "resolve",
 }
-"""A trigger of an open one adds to its log and wakes nobody again. What is muted is resolved there: it cannot wait
-in silence. An incident that is over before PagerDuty answered wakes nobody; a resolve of what it does not know is
-ignored there."""
+"""A trigger of an open one adds to its log and wakes nobody again. What is muted is resolved there, for it cannot wait
+in silence; the event says that it is not over (a resolve may carry a payload, as Alertmanager's does). An incident that
+is over before PagerDuty answered wakes nobody; a resolve of what it does not know is ignored there."""
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class PagerDuty:
     hears: frozenset[Event] = frozenset(_ACTIONS)
     most_at_once: int = 1
     pause_s: float = 0.0
+    calm_s: float = 0.0
 
     async def say(self, items: Sequence[News]) -> Answer:
         """One event."""
@@ -58,13 +60,14 @@ def event(item: News, routing_key: str, links: Links) -> dict[str, Any]:
     """The body of `POST /v2/enqueue`."""
     i = item.incident
     head = {"routing_key": routing_key, "event_action": _ACTIONS[item.event], "dedup_key": dedup_key(i)}
-    if head["event_action"] != "trigger":
+    if head["event_action"] != "trigger" and item.event != "quiet":
         return head
+    summary = f"not over, {standing_words(i)}: {i.summary}" if item.event == "quiet" else i.summary
     details = {k: v for k, v in annotations(i, links, item.symptoms).items() if k != "summary"}
     body: dict[str, Any] = {
         **head,
         "payload": {
-            "summary": cut(i.summary, MOST_SUMMARY),
+            "summary": cut(summary, MOST_SUMMARY),
             "source": i.subject.node or i.subject.device or i.subject.id,
             "severity": i.severity,
             "timestamp": rfc3339(i.opened_us),

@@ -14,6 +14,8 @@ from streams.posting import Answer, Patience
 
 log = logging.getLogger("lockstep.stream")
 
+TURNS: frozenset[Event] = frozenset({"cause", "action"})
+"""They may follow each other within seconds, while an outage shows itself; the last of them says it all."""
 HELD_US = 600 * 1_000_000
 """What a receiver refused is offered again after so long: somebody may have mended its settings; ours."""
 
@@ -59,6 +61,8 @@ class Channel(Protocol):
     """News in one message."""
     pause_s: float
     """Between two messages."""
+    calm_s: float
+    """Between two words on one incident that tells of nothing but another cause or another thing to do."""
 
     async def say(self, items: Sequence[News]) -> Answer:
         """One message; never raises for what the other side does."""
@@ -119,8 +123,10 @@ class Teller:
     def _event(self, row: AlertRow, now_us: int) -> Event | None:
         if not self._is_told(row.incident):
             return None
-        found = news(row, row.told.get(self.name), now_us, self.book.limits)
-        return next((event for event in found if event in self.channel.hears), None)
+        told = row.told.get(self.name)
+        found = news(row, told, now_us, self.book.limits)
+        calm = told is not None and now_us - told.at_us < self.channel.calm_s * 1e6
+        return next((e for e in found if e in self.channel.hears and not (calm and e in TURNS)), None)
 
     async def _tell(self, due: Sequence[tuple[str, AlertRow, News]], now_us: int) -> bool:
         answer = await self.channel.say([item for _, _, item in due])

@@ -14,6 +14,8 @@ from streams.standing import standing_words
 
 PAUSE_S = 1.0
 """One message a second and channel (docs.slack.dev, "Rate limits")."""
+CALM_S = 30.0
+"""As between two updates of an incident (`CorrelatorLimits.update_us`). Ours."""
 MOST_AT_ONCE = 20
 MOST_IN_FULL = 3
 """In one message; more are a line each. Ours."""
@@ -35,6 +37,7 @@ class Slack:
     tickets: bool = True
     most_at_once: int = MOST_AT_ONCE
     pause_s: float = PAUSE_S
+    calm_s: float = CALM_S
 
     async def say(self, items: Sequence[News]) -> Answer:
         """One message."""
@@ -48,13 +51,13 @@ def text(items: Sequence[News], links: Links) -> str:
         return "\n\n".join(cut(_in_full(item, links), room) for item in items)
     room = MOST_CHARACTERS // (len(items) + 1)
     lines = [f"*{len(items)} incidents at once*"]
-    return "\n".join([*lines, *(cut(f"{_head(item)}: {_safe(item.incident.summary)}", room) for item in items)])
+    return "\n".join([*lines, *(cut(f"{_said(item)}: {_safe(item.incident.summary)}", room) for item in items)])
 
 
 def _in_full(item: News, links: Links) -> str:
     i = item.incident
     if item.event in ("acked", "quiet") or i.folded_into is not None:
-        return f"{_head(item)}: {_safe(standing_words(i))}\n{_safe(i.summary)}"
+        return f"{_said(item)}\n{_safe(i.summary)}"
     if item.event in ("ended", "opened and ended"):
         lasted = age_words((i.cleared_us if i.cleared_us is not None else i.ts_us) - i.opened_us)
         return f"{_head(item)} after {lasted}\n{_safe(i.summary)}"
@@ -70,6 +73,12 @@ def _in_full(item: News, links: Links) -> str:
     return "\n".join(lines)
 
 
+def _said(item: News) -> str:
+    """Its head, with what people said of it where that is the news."""
+    is_said = item.event in ("acked", "quiet") or item.incident.folded_into is not None
+    return _head(item) + (f": {_safe(standing_words(item.incident))}" if is_said else "")
+
+
 def _head(item: News) -> str:
     i = item.incident
     kind = "page" if i.severity == "critical" else "ticket"
@@ -79,13 +88,14 @@ def _head(item: News) -> str:
         "cause": f"Another cause ({kind})",
         "action": f"Something else to do ({kind})",
         "acked": "Seen",
-        "quiet": "Quiet, not over",
+        "quiet": "Muted, not over" if i.muted_until_us is not None else "Planned work, not over",
         "loud": f"Quiet no longer, still there ({kind})",
         "still": f"Still there, nobody has seen it ({kind})",
         "ended": "Over",
         "opened and ended": "Came and went while no message got through",
     }[item.event]
     mark = ":white_check_mark:" if item.event in ("ended", "opened and ended") else _MARKS[i.severity]
+    mark = ":no_bell:" if item.event == "quiet" else mark
     if i.folded_into is not None:
         mark, words = ":arrow_right:", "No incident of its own any more"
     return f"{mark} *{words}: {i.cause_word} on {_safe(_part(i))}*"

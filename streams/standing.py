@@ -58,7 +58,12 @@ def standing_words(incident: Incident) -> str:
     """As a person reads it; empty when nobody said anything."""
     words = [f"seen by {incident.acked_by}"] if incident.acked_by is not None else []
     if incident.muted_until_us is not None:
-        words.append(f"muted until {_clock(incident.muted_until_us)} by {incident.muted_by}")
+        ends = (
+            "until it is unmuted"
+            if incident.muted_until_us >= END_US - 1
+            else f"until {_clock(incident.muted_until_us)}"
+        )
+        words.append(f"muted by {incident.muted_by} {ends}")
     if incident.planned is not None:
         words.append(f"planned: {incident.planned}")
     if incident.folded_into is not None:

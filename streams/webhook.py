@@ -25,6 +25,7 @@ class Webhook:
     tickets: bool = True
     most_at_once: int = 1
     pause_s: float = 0.0
+    calm_s: float = 0.0
 
     async def say(self, items: Sequence[News]) -> Answer:
         """One event; the same again has the same `Idempotency-Key`."""

@@ -17,6 +17,7 @@ from streams.detectors.counter_straggler_limits import CounterStragglerLimits
 from streams.detectors.counter_straggler_window import CLOCK, Stand, Window, may_differ, stands
 from streams.episodes import Episodes
 from streams.gpus import gpu_subject, is_old
+from streams.successors import Slots
 
 DETECTOR = "counter_straggler"
 MOST = 256
@@ -53,6 +54,7 @@ class CounterStragglerState:
 
     episodes: Episodes = field(default_factory=Episodes)
     voices: dict[str, Voice] = field(default_factory=dict)
+    slots: Slots = field(default_factory=Slots)
 
 
 class CounterStragglerDetector:
@@ -84,6 +86,11 @@ class CounterStragglerDetector:
             if voice.last_us is not None and message.ts_us < voice.last_us:
                 voice.window = Window()
             voice.last_us = message.ts_us
+            if state.episodes.open:
+                for uuid, heir in state.slots.heirs(message, state.episodes.open.values()).items():
+                    for one in state.voices.values():
+                        one.parts.pop(uuid, None)
+                    out.append(state.episodes.replace(uuid, message.ts_us, heir))
             if voice.window.add(message, self._limits):
                 if voice.parts or may_differ(voice.window, self._limits):
                     self._judge(state, voice, message, out)

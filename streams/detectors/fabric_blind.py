@@ -22,9 +22,11 @@ from streams.detectors.fabric_pause_columns import pause_column
 from streams.detectors.fabric_ports import split
 from streams.detectors.fabric_transport import counters
 from streams.detectors.lossless_counters import loss_column
+from streams.successors import heirs_of_ports
 
 NAME = "counter_blind"
 Way = Literal["saturated", "missing"]
+WAYS: tuple[Way, ...] = ("saturated", "missing")
 _WORDS: dict[Way, str] = {
     "saturated": "stand at their end and see no further fault",
     "missing": "are no longer read",
@@ -88,6 +90,9 @@ class CounterBlindDetector(FabricDetector[BlindState]):
     def _scrape(self, state: BlindState, scrape: PortScrape) -> Iterator[Finding]:
         names = [port.name for port in scrape.ports]
         before = _count(state.kept, "saturated"), _count(state.kept, "missing")
+        if state.kept.blind and scrape.ts_us >= max(state.muted_us, state.kept.edge_us):
+            blind = {p for columns in state.kept.blind.values() for ports in columns.values() for p in ports}
+            self._forget(state, set(heirs_of_ports(scrape, blind)))
         for name in scrape.columns:
             if is_judged(name):
                 self._column(state, scrape, name, names)
@@ -95,11 +100,17 @@ class CounterBlindDetector(FabricDetector[BlindState]):
             self._absent(state, scrape, name, state.heard[name], dict.fromkeys(range(len(names))), names)
         if scrape.ts_us < state.muted_us or (_count(state.kept, "saturated"), _count(state.kept, "missing")) == before:
             return
-        ways: tuple[Way, ...] = ("saturated", "missing")
-        for way in ways:
+        for way in WAYS:
             edge = self._tell(state, scrape, way)
             if edge is not None:
                 yield edge
+
+    def _forget(self, state: BlindState, ports: set[str]) -> None:
+        """Counters of a port that was split or joined will not be read again."""
+        for way in WAYS:
+            for name, blind in list(state.kept.blind.get(way, {}).items()):
+                for port in ports.intersection(blind):
+                    self._set(state, way, name, port, blind=False)
 
     def _column(self, state: BlindState, scrape: PortScrape, name: str, names: list[str]) -> None:
         cells, ended = scrape.columns[name], scrape.saturated.get(name)

@@ -16,6 +16,7 @@ from collectors.contract.topics import FABRIC_SCRAPES
 from streams.contract import Finding
 from streams.counter_columns import Ledger
 from streams.detector import Tick
+from streams.detectors.fabric_ports import replaced
 from streams.episodes import Episodes
 
 
@@ -81,4 +82,17 @@ class FabricDetector(ABC, Generic[S]):
         return state
 
     def _take(self, state: S, item: Message | Tick) -> Iterable[Finding]:
-        return self._scrape(state, item) if isinstance(item, PortScrape) else ()
+        return [*self._succeed(state, item), *self._scrape(state, item)] if isinstance(item, PortScrape) else ()
+
+    def _succeed(self, state: S, scrape: PortScrape) -> list[Finding]:
+        """End the episodes of ports that were split or joined, and let go of what is remembered of those."""
+        if not state.kept.episodes.open or scrape.ts_us < state.muted_us:
+            return []
+        edges, gone = replaced(state.kept.episodes, scrape)
+        if gone:
+            self._forget(state, gone)
+        return edges
+
+    @abstractmethod
+    def _forget(self, state: S, ports: set[str]) -> None:
+        """Let go of what is kept of these ports: they are not there any more."""

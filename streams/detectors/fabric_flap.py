@@ -4,7 +4,7 @@ A switch port and a NIC tell by their scrapes; a NIC that nobody scrapes by its 
 it stands while the node itself is seen. A link is well when it is up, and its penalty has decayed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collectors.contract.fabric import Port, PortScrape
@@ -45,14 +45,12 @@ class LinkFlapDetector(FabricDetector[FlapState]):
         """The state of a device never seen."""
         return FlapState()
 
-    def _take(self, state: FlapState, item: Message | Tick) -> list[Finding]:
-        if isinstance(item, PortScrape):
-            return self._scrape(state, item)
+    def _take(self, state: FlapState, item: Message | Tick) -> Iterable[Finding]:
         if isinstance(item, KernelEvent):
             return self._line(state, item)
         if isinstance(item, GpuScrape) and state.kept.episodes.open:
             return self._alive(state, item)
-        return []
+        return super()._take(state, item)
 
     def _scrape(self, state: FlapState, scrape: PortScrape) -> list[Finding]:
         counters = [name for name in COUNTERS if name in scrape.columns]
@@ -68,6 +66,10 @@ class LinkFlapDetector(FabricDetector[FlapState]):
                 continue
             out += self._port(state, scrape, port, taken.get(row, {}), counters, seen)
         return out
+
+    def _forget(self, state: FlapState, ports: set[str]) -> None:
+        for port in ports:
+            state.kept.links.pop(port, None)
 
     def _port(
         self,

@@ -54,6 +54,11 @@ class LinkQualityDetector(FabricDetector[LinkState]):
             out += self._settle(state, scrape)
         return out
 
+    def _forget(self, state: LinkState, ports: set[str]) -> None:
+        for port in ports:
+            for of_port in (state.kept.bad, state.kept.symbols, state.recent):
+                of_port.pop(port, None)
+
     def _port(
         self,
         state: LinkState,

@@ -45,13 +45,19 @@ class PauseDetector(FabricDetector[PauseState]):
         taken = state.ledger.take(scrape, [n for n, c in columns.items() if c.role != "state"], {})
         grown = _grown(scrape, columns, taken)
         held = measure(self.limits, state, scrape, columns, taken)
-        out: list[Finding] = []
         muted = scrape.ts_us < state.muted_us
+        out: list[Finding] = []
         for where in {**grown, **held}:
             out += self._judge(state, scrape, where, grown.get(where, []), held.get(where), muted=muted)
         if state.kept.storms and not muted:
             out += self._settle(state, scrape)
         return out
+
+    def _forget(self, state: PauseState, ports: set[str]) -> None:
+        kept = state.kept
+        kept.storms = {name: one for name, one in kept.storms.items() if one.port not in ports}
+        kept.pressed = {name: where for name, where in kept.pressed.items() if where[0] not in ports}
+        state.held = {where: held for where, held in state.held.items() if where[0] not in ports}
 
     def _judge(
         self,

@@ -9,6 +9,7 @@ import msgspec
 from collectors.contract.fabric import PortScrape
 from streams.contract import Finding, Subject
 from streams.episodes import Damping, Episodes
+from streams.successors import heirs_of_ports
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -40,6 +41,22 @@ def report(episodes: Episodes, name: str, finding: Finding, damping: Damping) ->
     while start_us in begun:
         start_us += 1
     return episodes.report(name, msgspec.structs.replace(finding, episode_us=start_us), damping)
+
+
+def replaced(episodes: Episodes, scrape: PortScrape) -> tuple[list[Finding], set[str]]:
+    """End the episodes of ports that were split or joined since; the edges, and those ports."""
+    of_device = {
+        name: f
+        for name, f in episodes.open.items()
+        if f.subject.port is not None and f.subject.device == scrape.device and f.ts_us < scrape.ts_us
+    }
+    heirs = heirs_of_ports(scrape, {f.subject.port for f in of_device.values() if f.subject.port}) if of_device else {}
+    edges = [
+        episodes.replace(name, scrape.ts_us, heirs[f.subject.port])
+        for name, f in of_device.items()
+        if f.subject.port in heirs
+    ]
+    return [edge for edge in edges if edge is not None], set(heirs)
 
 
 def make_room(seen: MutableMapping[K, V], most: int, read_us: Callable[[V], int]) -> None:

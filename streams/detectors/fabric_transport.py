@@ -68,6 +68,11 @@ class TransportDetector(FabricDetector[TransportState]):
             out += [] if edge is None else [edge]
         return out
 
+    def _forget(self, state: TransportState, ports: set[str]) -> None:
+        for port in ports:
+            state.kept.records.pop(port, None)
+            state.ports.pop(port, None)
+
     def _port(
         self, state: TransportState, scrape: PortScrape, port: str, changes: Mapping[str, Change], here: Sequence[str]
     ) -> Finding | None:

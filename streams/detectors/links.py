@@ -15,14 +15,13 @@ from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.links_errors import WORDS, Grown, Growth, allowed_per_minute, grown, has_moved, pour
 from streams.detectors.links_findings import DETECTOR, OVER, bad_link, bad_node, label, too_many_errors
+from streams.detectors.links_heirs import succeed
 from streams.detectors.links_limits import LinkLimits
 from streams.detectors.links_sights import Sight, sights
-from streams.detectors.links_state import MOST, LinkState, Owner, Part, Voice
+from streams.detectors.links_state import ALL, MOST, LinkState, Owner, Part, Voice, part_ways
 from streams.episodes import Episodes
 from streams.gpus import is_old, share_at_work
 
-ALL = "all"
-"""The owner of what a node's GPUs have in common."""
 SEEN_WORDS = frozenset(("pcie_downtrain", "nvlink_down", "nvswitch_reset_required"))
 
 
@@ -67,6 +66,8 @@ class LinkDetector:
             voice.restart()
             _adopt(state, voice, scrape)
         voice.last = scrape
+        if voice.parts or state.episodes.open:
+            out += succeed(state, scrape, self._limits)
         if before is None or voice.parts or voice.narrow or has_moved(scrape, before):
             self._judge(state, voice, scrape, before, out)
 
@@ -74,8 +75,6 @@ class LinkDetector:
         self, state: LinkState, voice: Voice, scrape: GpuScrape, before: GpuScrape | None, out: list[Finding | None]
     ) -> None:
         rows = _rows(scrape)
-        if before is None or len(rows) != len(state.places):
-            state.places = {g.pci: g for g in scrape.gpus if g.pci is not None}
         found = grown(scrape, before, voice)
         over_us = 0 if before is None else scrape.ts_us - before.ts_us
         for (owner, sort), growth in found.of.items():
@@ -171,7 +170,7 @@ class LinkDetector:
             if max(part.bad for part in parts) >= limits.windows:
                 out.append(episodes.report(name, bad_node(scrape, bad, limits)))
         elif name not in episodes.open:
-            _part_ways(voice, word)
+            part_ways(voice, word)
         if name in episodes.open:
             left = [
                 part
@@ -182,23 +181,22 @@ class LinkDetector:
             ]
             if len(left) < limits.node_least:
                 out.append(episodes.clear(name, scrape.ts_us, f"{scrape.node}: {OVER[word]}"))
-                _part_ways(voice, word)
+                part_ways(voice, word)
 
     def _line(self, state: LinkState, event: KernelEvent, out: list[Finding | None]) -> None:
         """A PCIe error report that names a known GPU. Others are no business of a GPU's link."""
-        gpu = state.places.get(event.pci or "")
-        voice = max((v for v in state.voices.values() if v.last is not None), key=_last_us, default=None)
+        voice = max((v for v in state.voices.values() if _row_at(v, event.pci) is not None), key=_last_us, default=None)
         line = (event.ts_us, event.raw or event.detail or "")
-        if gpu is None or voice is None or voice.last is None or line in state.lines:
+        if voice is None or voice.last is None or (row := _row_at(voice, event.pci)) is None or line in state.lines:
             return
+        gpu = voice.last.gpus[row]
         state.lines.append(line)
         text = (event.detail or event.raw).lower()
         sort = "aer_uncorrected" if "uncorrect" in text or "fatal" in text else "aer_corrected"
-        row = next((r for r, g in enumerate(voice.last.gpus) if g.uuid == gpu.uuid), None)
         part = voice.part(gpu.uuid, WORDS[sort])
         per_minute = allowed_per_minute(sort, voice.last, row, self._limits)
         pour(part, sort, Growth({"log": 1.0}), per_minute, 0, event.ts_us, self._limits)
-        if part.full and row is not None:
+        if part.full:
             part.ill()
             word = WORDS[sort]
             finding = too_many_errors(voice.last, gpu.uuid, row, word, part, event.ts_us, self._limits)
@@ -240,11 +238,11 @@ def _is_told(scrape: GpuScrape, found: Grown, place: tuple[Owner, str], row: int
     return answers and place[1] == "pcie_uncorrected"
 
 
+def _row_at(voice: Voice, pci: str | None) -> int | None:
+    """The row of the GPU at an address."""
+    gpus = [] if voice.last is None or pci is None else voice.last.gpus
+    return next((row for row, gpu in enumerate(gpus) if gpu.pci == pci), None)
+
+
 def _last_us(voice: Voice) -> int:
     return 0 if voice.last is None else voice.last.ts_us
-
-
-def _part_ways(voice: Voice, word: str) -> None:
-    for (_, its), part in voice.parts.items():
-        if its == word:
-            part.with_node = False

@@ -3,10 +3,11 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from collectors.contract.gpu import Gpu, GpuScrape
+from collectors.contract.gpu import GpuScrape
 from streams.counters import Past
 from streams.detectors.links_limits import LinkLimits
 from streams.episodes import Episodes
+from streams.successors import Slots
 
 MOST = 512
 """Parts in trouble, of one source; lines of the kernel log that are known again."""
@@ -16,6 +17,8 @@ RECENT = 8
 BRIM = 1.5
 """A bucket holds no more, so that a storm is forgotten as soon as a trickle."""
 
+ALL = "all"
+"""The owner of what a node's GPUs have in common."""
 Owner = str
 """A GPU's UUID, or `node/switch`."""
 
@@ -108,10 +111,16 @@ class LinkState:
     episodes: Episodes = field(default_factory=Episodes)
     voices: dict[str, Voice] = field(default_factory=dict)
     """Source -> what it told."""
-    places: dict[str, Gpu] = field(default_factory=dict)
-    """PCI address -> GPU."""
+    slots: Slots = field(default_factory=Slots)
     lines: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MOST))
     """Lines of the kernel log that were counted: a repeated one is not."""
+
+
+def part_ways(voice: Voice, word: str) -> None:
+    """The node has no episode of this word any more."""
+    for (_, its), part in voice.parts.items():
+        if its == word:
+            part.with_node = False
 
 
 def allowance(sort: str, per_minute: float, limits: LinkLimits) -> tuple[float, float]:

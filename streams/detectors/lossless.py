@@ -66,6 +66,9 @@ class LosslessDropDetector(FabricDetector[LosslessState]):
             out += self._settle(state, scrape)
         return out
 
+    def _forget(self, state: LosslessState, ports: set[str]) -> None:
+        state.kept.losses = {where: loss for where, loss in state.kept.losses.items() if loss.port not in ports}
+
     def _port(
         self,
         state: LosslessState,

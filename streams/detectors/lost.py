@@ -89,8 +89,9 @@ class LostDetector:
         state.gpus = scrape.gpus if rows is None else []
 
     def _meet(self, state: State, scrape: GpuScrape, here: dict[str, Gpu], out: list[Finding]) -> bool:
-        """Learn who is here; a GPU in the place of another ends the wait for that one."""
+        """Learn who is here; a GPU in the place of another, or as many others as there were, end the wait."""
         kept, changed = state.kept, False
+        others = here.keys().isdisjoint(kept.known) and len(here) >= len(kept.known)
         for uuid, gpu in here.items():
             known = kept.known.get(uuid)
             if known is None:
@@ -101,12 +102,13 @@ class LostDetector:
                 known.mig, kept.changed_us, changed = gpu.mig is not None, scrape.ts_us, True
         places = {g.pci: g.uuid for g in here.values() if g.pci is not None}
         for uuid, known in list(kept.known.items()):
-            heir = places.get(known.subject.pci or "")
+            heir = places.get(known.subject.pci or "") or (", ".join(sorted(here)) if others else None)
             if uuid not in here and heir is not None:
                 del kept.known[uuid]
                 state.away.pop(uuid, None)
                 state.here.pop(uuid, None)
-                _clear(state, uuid, scrape.ts_us, f"GPU {heir} is in its place", out)
+                edge = kept.episodes.replace(uuid, scrape.ts_us, heir)
+                out += [] if edge is None else [edge]
                 changed = True
         if not kept.first_us:
             kept.first_us, changed = scrape.ts_us, True

@@ -86,6 +86,8 @@ class MemoryDetector:
         if not 0 < state.kept.since_us <= scrape.ts_us:
             state.kept.since_us = scrape.ts_us
         steps, moved = seen.take(scrape, FIELDS)
+        if state.kept.gpus or state.kept.episodes.open:
+            self._succeed(state, scrape, out)
         if moved:
             self._move(state, scrape, out)
         if steps or moved or scrape.ts_us >= state.due_us:
@@ -102,6 +104,16 @@ class MemoryDetector:
         waiting, state.pending = state.pending, {}
         for event in waiting.values():
             self._line(state, event, out)
+
+    def _succeed(self, state: MemoryState, scrape: GpuScrape, out: list[Finding]) -> None:
+        """A GPU in the place of another has no share in its memory errors."""
+        for uuid, heir in state.slots.heirs(scrape, state.kept.episodes.open.values()).items():
+            state.kept.gpus.pop(uuid, None)
+            state.past_days.pop(uuid, None)
+            edge = state.kept.episodes.replace(uuid, scrape.ts_us, heir)
+            if edge is not None:
+                state.kept.edge_us = scrape.ts_us
+                out.append(edge)
 
     def _line(self, state: MemoryState, event: KernelEvent, out: list[Finding]) -> None:
         part = state.parts.get(event.gpu_uuid or event.pci or "")

@@ -10,6 +10,7 @@ from collectors.contract.kernel import KernelEvent
 from streams.detectors.memory_columns import Seen
 from streams.detectors.memory_trend import DAY_US, Trend, TrendLimits, is_trend
 from streams.episodes import Episodes
+from streams.successors import Slots
 
 Level = Literal["none", "burst", "growth", "degrading", "storm"]
 """Of corrected errors: info, info, warning, critical, critical."""
@@ -132,7 +133,7 @@ class Kept(Struct):
 class MemoryState:
     """One node."""
 
-    __slots__ = ("due_us", "kept", "known", "owners", "parts", "past_days", "pending", "seen")
+    __slots__ = ("due_us", "kept", "known", "owners", "parts", "past_days", "pending", "seen", "slots")
 
     def __init__(self, kept: Kept | None = None) -> None:
         self.kept = kept or Kept()
@@ -144,6 +145,7 @@ class MemoryState:
         """PCI address and UUID -> GPU: the log names the address only."""
         self.pending: dict[int, KernelEvent] = {}
         """Lines about an address that no scrape has named yet, by their digest."""
+        self.slots = Slots()
         self.past_days = dict(self.kept.past_days)
         self.due_us = 0 if kept else NEVER
         """When something may end though nothing grows."""

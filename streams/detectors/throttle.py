@@ -49,6 +49,8 @@ class ThrottleDetector:
                 state.looked_us = message.ts_us
             if message.ts_us - state.looked_us >= LEARN_US:
                 state.learn(readings(message, self._limits).values(), message.ts_us, self._limits)
+            if state.parts or state.episodes.open:
+                self._succeed(state, message, out)
             if state.parts or state.rejoin or not is_calm(message, self._limits, state.least_mhz):
                 self._judge(state, message, before, out)
         return state, [edge for edge in out if edge is not None]
@@ -91,6 +93,18 @@ class ThrottleDetector:
         self._node(state, scrape, found, at_work, out)
         for one in found:
             self._gpu(state, scrape, one, out)
+
+    def _succeed(self, state: ThrottleState, scrape: GpuScrape, out: list[Finding | None]) -> None:
+        """GPUs in the place of others end what was said of those; the node's own episode, when few are left of it."""
+        heirs = state.slots.heirs(scrape, state.episodes.open.values())
+        for uuid, heir in heirs.items():
+            state.parts.pop(uuid, None)
+            state.usual.pop(uuid, None)
+            out.append(state.episodes.replace(uuid, scrape.ts_us, heir))
+        left = sum(part.with_node for part in state.parts.values())
+        if heirs and not state.rejoin and left < self._limits.node_least:
+            out.append(state.episodes.replace(NODE, scrape.ts_us, ", ".join(sorted(heirs.values()))))
+            _part_ways(state)
 
     def _node(
         self, state: ThrottleState, scrape: GpuScrape, found: list[Judged], at_work: int, out: list[Finding | None]

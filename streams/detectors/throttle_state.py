@@ -7,6 +7,7 @@ from collectors.contract.gpu import GpuScrape
 from streams.detectors.throttle_causes import Why, why
 from streams.detectors.throttle_reading import Pace, Reading, ThrottleLimits, is_free
 from streams.episodes import Episodes
+from streams.successors import Slots
 
 FADE = 0.9
 """Of a reason's past seconds at each scrape: the cause follows what holds the clock now."""
@@ -71,6 +72,7 @@ class ThrottleState:
     usual: dict[str, Usual] = field(default_factory=dict)
     """UUID -> its clock of late. Since this process began: short-lived, as a setting may be."""
     looked_us: int = 0
+    slots: Slots = field(default_factory=Slots)
     least_mhz: float = 0.0
     """Below it some GPU is slow by its own past."""
     rejoin: bool = False

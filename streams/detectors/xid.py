@@ -77,12 +77,22 @@ class XidDetector:
         if not state.see(scrape):
             return
         if state.kept.groups:
+            self._succeed(state, scrape, out)
             for name in list(state.kept.groups):
                 self._end(state, name, scrape, out)
         for event in told(state, scrape, self._limits.gauge_us):
             state.by_gauge = True
             self._event(state, event, out)
             state.by_gauge = False
+
+    def _succeed(self, state: XidState, scrape: GpuScrape, out: list[Finding]) -> None:
+        """A GPU in the place of another ends that one's episodes; what the slot did is remembered all the same."""
+        episodes = state.kept.episodes
+        heirs = state.slots.heirs(scrape, episodes.open.values())
+        for name in [name for name, f in episodes.open.items() if f.subject.gpu_uuid in heirs] if heirs else ():
+            edge = episodes.replace(name, scrape.ts_us, heirs[episodes.open[name].subject.gpu_uuid or ""])
+            del state.kept.groups[name]
+            out += [] if edge is None else [edge]
 
     def _end(self, state: XidState, name: str, scrape: GpuScrape, out: list[Finding]) -> None:
         group = state.kept.groups[name]

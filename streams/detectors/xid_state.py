@@ -12,6 +12,7 @@ from streams.detectors.xid_past import Past, past_of
 from streams.detectors.xid_rules import Verdict
 from streams.episodes import Episodes
 from streams.gpus import is_old, row_of, uuids
+from streams.successors import Slots
 
 MOST = 256
 """Open episodes, remembered lines and remembered GPUs of a node."""
@@ -66,7 +67,7 @@ class Kept(Struct):
 class XidState:
     """One node."""
 
-    __slots__ = ("by_gauge", "columns", "kept", "known", "lines_us", "parts", "rows", "scrape")
+    __slots__ = ("by_gauge", "columns", "kept", "known", "lines_us", "parts", "rows", "scrape", "slots")
 
     def __init__(self, kept: Kept | None = None) -> None:
         self.kept = kept or Kept()
@@ -74,6 +75,7 @@ class XidState:
         self.rows: list[str] = []
         self.parts: dict[str, Gpu] = {}
         """PCI address -> GPU, also those that are gone: the log names the address only."""
+        self.slots = Slots()
         self.scrape: GpuScrape | None = None
         self.columns: dict[str, list[float | None]] = {}
         """Gauges as last read."""

@@ -267,7 +267,7 @@ def test_slack_is_told_what_turned_and_that_nobody_has_seen_it_until_somebody_ha
                 (0, {"severity": "warning"}),
                 (0, {"state": "updated"}),
                 (0, {"state": "updated", "jobs": ["a", "b"]}),
-                (0, {"state": "updated", "cause_word": "xid_79", "action": "reboot"}),
+                (30, {"state": "updated", "cause_word": "xid_79", "action": "reboot"}),
                 (4 * 3600, {"state": "updated", "cause_word": "xid_79", "action": "reboot"}),
                 (0, {"state": "updated", "cause_word": "xid_79", "action": "reboot", "acked_by": "ann"}),
                 (9 * 3600, {"state": "updated", "cause_word": "xid_79", "action": "reboot", "acked_by": "ann"}),
@@ -283,7 +283,7 @@ def test_slack_is_told_what_turned_and_that_nobody_has_seen_it_until_somebody_ha
                 "Another cause (page)",
                 "Still there, nobody has seen it (page)",
                 "Seen",
-                "Quiet, not over",
+                "Muted, not over",
                 "Over",
             ]
 

@@ -28,6 +28,7 @@ class Channel:
     name: str
     most_at_once: int = 1
     pause_s: float = 0.0
+    calm_s: float = 0.0
     fails: bool = True
     took: list[News] = field(default_factory=list)
     doubled: int = 0
@@ -84,7 +85,7 @@ def edges(rng: random.Random, count: int) -> list[Incident]:
 def test_everybody_ends_up_knowing_how_each_incident_stands(seed: int) -> None:
     rng = random.Random(seed)
     clock = [T0]
-    channels = [Channel(rng, PAGER, False, "pager"), Channel(rng, CHAT, True, "chat", most_at_once=3)]
+    channels = [Channel(rng, PAGER, False, "pager"), Channel(rng, CHAT, True, "chat", most_at_once=3, calm_s=30.0)]
     limits = AlertLimits(again_us=10**15)
     book = AlertBook(limits)
     tellers = [Teller(book, channel, lambda: clock[0]) for channel in channels]
@@ -157,3 +158,50 @@ def at_pagerduty(channel: Channel, name: str) -> str:
 def latest(channel: Channel, name: str) -> Incident:
     """As the receiver knows it."""
     return next(i.incident for i in reversed(channel.took) if i.incident.id == name)
+
+
+def chat_of(*lives: tuple[int, dict[str, Any]]) -> list[tuple[int, str, str]]:
+    """When a chat is told what, second by second, of one incident."""
+    clock, book = [T0], AlertBook()
+    channel = Channel(random.Random(0), CHAT, True, "chat", calm_s=30.0, fails=False)
+    teller, out, due = Teller(book, channel, lambda: clock[0]), list[tuple[int, str, str]](), list(lives)
+    for second in range(120):
+        clock[0] = T0 + second * S
+        while due and due[0][0] == second:
+            book.learn(told(ts_us=clock[0], **due.pop(0)[1]))
+        asyncio.run(teller.send_due(clock[0]))
+        out += [(second, news.event, news.incident.cause_word) for news in channel.took]
+        channel.took.clear()
+    return out
+
+
+def test_a_cause_that_turns_within_seconds_is_one_message_in_a_chat() -> None:
+    ticket = {"severity": "warning", "state": "updated"}
+    assert chat_of(
+        (0, {"severity": "warning"}),
+        (2, {**ticket, "cause_word": "xid_48"}),
+        (5, {**ticket, "cause_word": "xid_79", "action": "reboot"}),
+        (31, {**ticket, "cause_word": "xid_79", "action": "drain"}),
+        (40, {**ticket, "cause_word": "node_silent", "action": "drain"}),
+    ) == [(0, "opened", "thermal_throttle"), (30, "cause", "xid_79"), (60, "cause", "node_silent")]
+
+
+def test_what_is_graver_over_seen_or_muted_is_told_at_once() -> None:
+    ticket, page = {"severity": "warning", "state": "updated"}, {"state": "updated", "cause_word": "xid_79"}
+    muted = {**page, "muted_until_us": T0 + 9999 * S, "muted_by": "ann"}
+    assert chat_of(
+        (0, {"severity": "warning"}),
+        (1, {**ticket, "cause_word": "xid_48"}),
+        (2, page),
+        (3, {**page, "acked_by": "ann"}),
+        (4, muted),
+        (5, page),
+        (6, {**page, "state": "cleared"}),
+    ) == [
+        (0, "opened", "thermal_throttle"),
+        (2, "graver", "xid_79"),
+        (3, "acked", "xid_79"),
+        (4, "quiet", "xid_79"),
+        (5, "loud", "xid_79"),
+        (6, "ended", "xid_79"),
+    ]

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from collectors.contract.message import END_US
 from streams.alert_labels import Links
 from streams.alert_news import Event
 from streams.alert_payload import annotations, cut, fact, listed
@@ -95,9 +96,37 @@ def test_an_event_too_large_for_pagerduty_keeps_what_wakes_and_what_to_do() -> N
 
 
 def test_pagerduty_resolves_and_acknowledges_by_the_key_alone() -> None:
-    for said, action in (("acked", "acknowledge"), ("ended", "resolve"), ("quiet", "resolve")):
+    for said, action in (("acked", "acknowledge"), ("ended", "resolve")):
         sent = event(News(told(), said), "k", LINKS)  # type: ignore[arg-type]
         assert sent == {"routing_key": "k", "event_action": action, "dedup_key": "lockstep/default/inc-1"}
+
+
+def test_a_muted_incident_is_resolved_at_pagerduty_with_the_words_that_it_is_not_over() -> None:
+    muted = told(state="updated", muted_until_us=T0 + 3600 * S, muted_by="ann")
+    sent = event(News(muted, "quiet"), "k", LINKS)
+    assert (sent["event_action"], sent["dedup_key"]) == ("resolve", "lockstep/default/inc-1")
+    assert sent["payload"]["summary"] == "not over, muted by ann until 2027-01-15 09:00 UTC: hot"
+    assert sent["payload"]["custom_details"]["standing"] == "muted by ann until 2027-01-15 09:00 UTC"
+
+
+def test_slack_says_of_a_muted_incident_by_whom_and_until_when_and_never_that_it_is_over() -> None:
+    for how, words in (
+        (
+            {"muted_until_us": T0 + 3600 * S, "muted_by": "ann"},
+            "*Muted, not over: thermal_throttle on GPU 3 of n1*: muted by ann until 2027-01-15 09:00 UTC",
+        ),
+        (
+            {"muted_until_us": END_US - 1, "muted_by": "ann"},
+            "*Muted, not over: thermal_throttle on GPU 3 of n1*: muted by ann until it is unmuted",
+        ),
+        (
+            {"planned": "maintenance of rack:r2 by bob"},
+            "*Planned work, not over: thermal_throttle on GPU 3 of n1*: planned: maintenance of rack:r2 by bob",
+        ),
+    ):
+        quiet = News(told(state="updated", **how), "quiet")
+        assert text([quiet], LINKS).splitlines() == [f":no_bell: {words}", "hot"]
+        assert text([quiet] * 4, LINKS).splitlines()[1] == f":no_bell: {words}: hot"
 
 
 def test_a_runbook_that_is_a_path_is_no_link_for_pagerduty() -> None:

@@ -173,6 +173,25 @@ def test_the_file_holds_each_page_and_each_end_once_whatever_restarts(tmp_path: 
     assert [(r["state"], r["page"]) for r in rows] == [("firing", True), ("resolved", True)]
 
 
+def test_what_is_muted_is_no_end_in_the_file_and_its_end_is_written_though_it_was_muted_then(tmp_path: Path) -> None:
+    path, out, book = tmp_path / "alerts.jsonl", io.StringIO(), AlertBook()
+    file = AlertsFile(book, path, terminal=out)
+    file.open()
+    for edge in (
+        told(),
+        told(state="updated", ts_us=T0 + S, muted_until_us=T0 + 9 * S, muted_by="ann"),
+        told(state="cleared", ts_us=T0 + 2 * S, cleared_us=T0 + S, muted_until_us=T0 + 9 * S, muted_by="ann"),
+    ):
+        book.learn(edge)
+        write(file, T0)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [r["state"] for r in rows] == ["firing", "quiet", "resolved"]
+    words = [line.partition(": ")[0] for line in out.getvalue().splitlines()]
+    assert words == ["PAGE", "quiet (muted by ann until 2027-01-15 08:00 UTC)", "resolved"]
+    (row,) = book.rows.values()
+    assert file.is_done(row)
+
+
 def test_a_line_that_a_crash_cut_spoils_no_other(tmp_path: Path) -> None:
     path = tmp_path / "alerts.jsonl"
     path.write_text('{"state": "firing", "lab')
@@ -216,7 +235,7 @@ def test_a_mute_ends_the_alert_and_its_end_opens_the_same_again() -> None:
     assert muted is not None
     assert muted.ended_us == T0 + S
     assert (
-        "muted until 2027-01-15 08:00 UTC by ann"
+        "muted by ann until 2027-01-15 08:00 UTC"
         in payload(muted, AlertLimits(), T0, Links())["annotations"]["standing"]
     )
     again = book.learn(told(state="updated", ts_us=T0 + 9 * S))

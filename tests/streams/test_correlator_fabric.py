@@ -101,6 +101,24 @@ def test_a_host_that_died_explains_that_its_cable_went_down() -> None:
         assert [i.state for i in run.told].count("opened") == 1
 
 
+def test_a_dead_host_takes_its_cable_though_an_earlier_flap_of_it_is_nearer_its_kind() -> None:
+    flap, down = (found("fabric_link", port("leaf-a", "E1"), at, "link_down") for at in (0, 2))
+    late = silent(node("h1"), 160)
+    for order in ((flap, cleared(flap, 1), down, late), (flap, down, cleared(flap, 1), late)):
+        (only,) = Run(two_leaves()).feed(*order).tick(200).open().values()
+        assert (only.cause_word, only.subject.id, len(only.symptoms)) == ("node_silent", "h1", 1)
+
+
+def test_what_a_silent_host_explains_stays_with_it_when_the_outage_grows_whenever_it_came() -> None:
+    silences = [silent(node(name), n) for n, name in enumerate(("h1", "h5", "h6"))]
+    down = found("fabric_link", port("leaf-a", "E1"), 1, "link_down")
+    held = storm("leaf-a", "E1", 80, "receives")
+    for order in ((*silences[:2], down, silences[2]), (*silences, down), (down, *silences)):
+        run = Run(two_leaves()).feed(*order, held).tick(120)
+        left = sorted((i.cause_word, len(i.symptoms)) for i in run.open().values())
+        assert left == [("fleet_silence", 3), ("pause_storm", 0)]
+
+
 def test_a_link_that_is_down_waits_for_what_took_it_down_before_it_is_a_ticket() -> None:
     down = found("fabric_link", port("leaf-a", "E1"), 0, "link_down")
     assert [i.cause_word for i in Run(two_leaves()).feed(down).tick(19).told] == []

@@ -1,10 +1,20 @@
 """Parts inside a node that stand for more than themselves: its NVSwitch, and the collectors that read it."""
 
+from msgspec import structs
+
 from streams.contract import Subject
-from tests.streams.story import found, gpu, slow
+from tests.streams.story import cleared, found, gpu, slow
 from tests.streams.test_correlator import Run
 
 TRAIN = Subject(kind="job", id="train", job="train")
+
+
+def test_an_incident_that_ends_says_why() -> None:
+    lost = found("gpu_lost", gpu("G01"), 0, "gpu_lost", severity="critical")
+    swapped = structs.replace(cleared(lost, 60), summary="GPU 1 (G01) of n0 is gone, replaced by G99")
+    run = Run().feed(lost, swapped).tick(200)
+    assert [i.state for i in run.told] == ["opened", "cleared"]
+    assert run.told[-1].summary.endswith(" (60 s); over: GPU 1 (G01) of n0 is gone, replaced by G99")
 
 
 def collector(name: str) -> Subject:

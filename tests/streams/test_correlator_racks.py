@@ -38,6 +38,15 @@ def test_brakes_of_two_nodes_of_one_rack_are_the_racks_power() -> None:
         assert only.action.startswith("look at the rack's power")
 
 
+def test_a_cause_of_one_of_two_brakes_takes_that_one_whichever_was_told_first() -> None:
+    brakes = [found("throttle", gpu("G00"), 0, "power_brake"), found("throttle", gpu("G23"), 0, "power_brake")]
+    lost = found("xid", gpu("G00"), 40, "xid_79", severity="critical")
+    for order in itertools.permutations(brakes):
+        run = Run(racks()).feed(*order, lost).tick(80)
+        left = sorted((i.cause_word, i.subject.id, len(i.symptoms)) for i in run.open().values())
+        assert left == [("power_brake", "G23", 0), ("xid_79", "G00", 1)]
+
+
 def test_brakes_in_two_racks_at_one_moment_are_two_incidents_when_the_racks_are_known() -> None:
     brakes = [found("throttle", node(f"n{n}"), n / 10, "power_brake") for n in (0, 1, 4, 5)]
     run = Run(racks()).feed(*brakes).tick(20)
@@ -100,8 +109,8 @@ def test_a_rack_of_two_nodes_that_are_both_silent_is_the_rack() -> None:
         world.learn(NodeState(ts_us=T0 + 1, node=f"n{n}", source="slurm", rack=f"r{n // 2}"))
     (only,) = Run(world).feed(silent(node("n2"), 0), silent(node("n3"), 3)).tick(20).open().values()
     assert (only.cause_word, only.subject.kind, only.subject.id) == ("fleet_silence", "rack", "r1")
-    apart = Run(world).feed(silent(node("n1"), 0), silent(node("n2"), 3)).tick(20).open()
-    assert sorted(i.subject.id for i in apart.values()) == ["n1", "n2"]
+    (other,) = Run(world).feed(silent(node("n1"), 0), silent(node("n2"), 3)).tick(20).open().values()
+    assert (other.cause_word, other.subject.kind) == ("fleet_silence", "node")
 
 
 def test_silence_of_more_than_a_rack_names_no_rack() -> None:

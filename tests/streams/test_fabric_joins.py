@@ -61,9 +61,10 @@ def gist(findings: list[Finding]) -> list[tuple[str, str, str]]:
 
 
 def test_three_hosts_of_one_leaf_that_retry_are_a_grey_loss_of_that_leaf() -> None:
-    out = joined(two_leaves(), retry("h0", 0), retry("h1", 20), retry("h2", 40))
+    out = joined(two_leaves(), retry("h0", 0), retry("h1", 20), retry("h2", 40), 44.0, 46.0)
     assert gist(out) == [("opened", "grey_loss", "leaf-a")]
-    assert (out[0].episode_us, out[0].value, out[0].confidence) == (T0 + 40 * S, 3.0, "medium")
+    assert (out[0].episode_us, out[0].ts_us) == (T0 + 40 * S, T0 + 45 * S)
+    assert (out[0].value, out[0].confidence) == (3.0, "medium")
     assert "h0, h1, h2" in out[0].summary
 
 
@@ -72,7 +73,7 @@ def test_retries_of_a_nics_port_are_on_the_switch_at_its_cable() -> None:
     for n in range(3):
         world.learn(cable("leaf-b", f"X{n}", f"h{n}-nic2", "p0", node=f"h{n}"))
     ports = [structs.replace(port(f"h{n}-nic2", "p0"), node=f"h{n}") for n in range(3)]
-    out = joined(world, *(found("transport", p, n, RETRY, severity="info") for n, p in enumerate(ports)))
+    out = joined(world, *(found("transport", p, n, RETRY, severity="info") for n, p in enumerate(ports)), 13.0)
     assert gist(out) == [("opened", "grey_loss", "leaf-b")]
 
 
@@ -81,7 +82,7 @@ def test_two_hosts_are_none() -> None:
 
 
 def test_hosts_of_both_leaves_that_retry_share_the_spines_and_which_of_them_is_not_known() -> None:
-    out = joined(two_leaves(), retry("h0", 0), retry("h1", 0), retry("h4", 5), retry("h5", 6))
+    out = joined(two_leaves(), retry("h0", 0), retry("h1", 0), retry("h4", 5), retry("h5", 6), 17.0)
     assert out[0].subject.id in ("spine-1", "spine-2")
     assert [c.id for c in out[0].candidates[:2]] == ["spine-1", "spine-2"]
     assert out[0].confidence == "low"
@@ -89,16 +90,18 @@ def test_hosts_of_both_leaves_that_retry_share_the_spines_and_which_of_them_is_n
 
 def test_a_leaf_that_counts_a_loss_by_itself_has_no_grey_loss() -> None:
     drop = found("lossless_drop", port("leaf-a", "E1"), 0, "lossless_drop")
-    assert joined(two_leaves(), drop, *(retry(f"h{n}", n) for n in range(4))) == []
-    out = joined(two_leaves(), *(retry(f"h{n}", n) for n in range(3)), structs.replace(drop, ts_us=T0 + 9 * S))
+    hosts = [retry(f"h{n}", n) for n in range(4)]
+    assert joined(two_leaves(), drop, *hosts, 20.0) == []
+    assert joined(two_leaves(), *hosts, structs.replace(drop, ts_us=T0 + 6 * S), 20.0) == []
+    out = joined(two_leaves(), *hosts, 13.0, structs.replace(drop, ts_us=T0 + 14 * S))
     assert gist(out) == [("opened", "grey_loss", "leaf-a"), ("cleared", "grey_loss", "leaf-a")]
 
 
 def test_a_grey_loss_lasts_while_two_of_its_hosts_retry() -> None:
     hosts = [retry(f"h{n}", n) for n in range(3)]
     ends = [cleared(f, 100 + n) for n, f in enumerate(hosts)]
-    assert gist(joined(two_leaves(), *hosts, ends[0])) == [("opened", "grey_loss", "leaf-a")]
-    out = joined(two_leaves(), *hosts, *ends)
+    assert gist(joined(two_leaves(), *hosts, 13.0, ends[0])) == [("opened", "grey_loss", "leaf-a")]
+    out = joined(two_leaves(), *hosts, 13.0, *ends)
     assert gist(out)[1:] == [("cleared", "grey_loss", "leaf-a")]
     assert out[1].ts_us == T0 + 101 * S
 
@@ -106,8 +109,9 @@ def test_a_grey_loss_lasts_while_two_of_its_hosts_retry() -> None:
 def test_a_finding_delivered_twice_or_after_its_end_brings_nothing() -> None:
     hosts = [retry(f"h{n}", n) for n in range(3)]
     ends = [cleared(f, 100 + n) for n, f in enumerate(hosts)]
-    once = joined(two_leaves(), *hosts, *ends)
-    assert joined(two_leaves(), *hosts, *hosts, *ends, *hosts, *ends) == once
+    once = joined(two_leaves(), *hosts, 13.0, *ends)
+    assert gist(once) == [("opened", "grey_loss", "leaf-a"), ("cleared", "grey_loss", "leaf-a")]
+    assert joined(two_leaves(), *hosts, *hosts, 13.0, *hosts, *ends, *hosts, *ends) == once
 
 
 def test_errors_at_one_end_whose_other_end_is_well_are_an_asymmetric_link() -> None:

@@ -102,6 +102,17 @@ def test_no_more_than_a_share_of_the_nodes_is_taken_out_for_soft_reasons() -> No
     assert [(f.state, f.cause, f.value, f.limit) for f in nodes.fleetwide] == [("opened", "fleet_guard", 1.0, 2.0)]
 
 
+def test_what_a_gpu_did_goes_with_it_when_another_stands_in_its_slot() -> None:
+    lost, pending = found("xid", gpu("G00"), 0, "xid_79", **XID), found("memory", gpu("G01"), 0, "row_remap_pending")
+    nodes = Nodes().feed(lost, pending, cleared(pending, 10)).tick(20)
+    others = [Gpu(uuid=uuid, index=i, pci=f"0000:{i}a:00") for i, uuid in enumerate(("NEW", "G01"))]
+    nodes.health.world.learn(GpuScrape(node="n0", ts_us=T0 + 30 * S, gpus=others))
+    nodes.feed(cleared(lost, 30)).tick(1000)
+    word = nodes.word("n0")
+    assert [(r.cause, r.part) for r in word.reasons] == [("row_remap_pending", "gpu G01")]
+    assert (word.state, word.cordon) == ("suspect", False)
+
+
 def test_a_slow_rank_weighs_only_as_the_cause_of_its_incident() -> None:
     assert Nodes().feed(slow(0, 0)).last("n0") == (75.0, "suspect", True)
     nodes = Nodes().feed(slow(0, 0)).tick(5, cause=False)

@@ -44,3 +44,17 @@ def test_a_lost_gpu_explains_that_its_node_fell_silent() -> None:
     out = told(Correlation(fleet()), lost, silent(node("n2"), 20), until_s=120)
     opened = {i.cause_word for i in out if isinstance(i, Incident) and i.state == "opened"}
     assert opened == {"xid_79"}
+
+
+def test_a_cause_that_turns_up_after_its_symptom_does_not_pass_for_a_second_kind_of_fault() -> None:
+    pending, brake = (
+        found("memory", gpu("G20"), 0, "row_remap_pending"),
+        found("throttle", gpu("G20"), 0.5, "power_brake"),
+    )
+    for order in ((pending, brake), (brake, pending)):
+        correlation, out = Correlation(fleet()), list[Message]()
+        for finding in order:
+            out += [message for _, message in correlation.feed(finding)]
+        out += [message for _, message in correlation.tick(T0 + 60 * S)]
+        assert [(i.cause_word, len(i.symptoms)) for i in out if isinstance(i, Incident)][-1] == ("power_brake", 1)
+        assert not [m for m in out if isinstance(m, NodeHealth) and m.cordon]

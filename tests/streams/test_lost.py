@@ -118,11 +118,21 @@ def test_a_gpu_whose_mig_instances_are_taken_away_is_no_loss() -> None:
     assert judge([*full, *bare]) == []
 
 
+def test_a_node_that_shows_as_many_other_gpus_at_other_addresses_is_another_board() -> None:
+    board = [Gpu(uuid=f"NEW-{n}", index=n, model="H100 SXM", pci=f"0001:{n:02x}:00") for n in range(8)]
+    later = [scrape(1000 + 10 * n, {"1002": 0.9}, parts=board) for n in range(100)]
+    assert judge([page(0), *later]) == []
+    found = judge([page(0), page(10, [3]), page(20, [3]), *later])
+    assert [e[:2] for e in edges(found)] == [(20, "opened"), (1000, "cleared")]
+    fewer = [scrape(1000 + 10 * n, {"1002": 0.9}, parts=board[:7]) for n in range(100)]
+    assert len([f for f in judge([page(0), *fewer]) if f.state == "opened"]) == 8
+
+
 def test_a_gpu_in_the_place_of_the_lost_one_ends_the_wait() -> None:
     swapped = [Gpu(uuid="GPU-new", index=3, model=g.model, pci=g.pci) if g.index == 3 else g for g in gpus(8)]
     found = judge([page(0), page(10, [3]), page(20, [3]), scrape(5000, {"1002": 0.9}, parts=swapped)])
     assert [e[:2] for e in edges(found)] == [(20, "opened"), (5000, "cleared")]
-    assert "GPU-new is in its place" in found[1].summary
+    assert found[1].summary == "GPU 3 (GPU-3) of n1 is gone, replaced by GPU-new"
 
 
 def test_two_sources_that_show_a_node_in_turn_lose_nothing() -> None:
@@ -165,8 +175,9 @@ def test_a_node_comes_back_from_a_reboot_with_a_gpu_less_and_another_worker_sees
 
 def test_what_is_kept_is_bounded() -> None:
     d = LostDetector(LostLimits())
+    same = Gpu(uuid="G", pci="0")
     strange = [
-        scrape(10.0 * i, {"1002": 0.9}, parts=[Gpu(uuid=f"G-{i}-{j}", pci=f"{i}-{j}") for j in range(8)])
+        scrape(10.0 * i, {"1002": 0.9}, parts=[same, *(Gpu(uuid=f"G-{i}-{j}", pci=f"{i}-{j}") for j in range(7))])
         for i in range(100)
     ]
     state, found = d.step(d.fresh(), strange)

@@ -242,7 +242,7 @@ def test_the_table_has_the_gravest_first_and_counts() -> None:
 
 def test_a_muted_incident_is_shown_as_muted() -> None:
     lines = table(incidents(), T0 + 65 * S, colour=True)
-    assert any("open, muted until 2027-01-15 10:00 UTC by ann" in line for line in lines)
+    assert any("open, muted by ann until 2027-01-15 10:00 UTC" in line for line in lines)
     assert lines[-1].endswith("1 of them muted or planned")
     assert "\x1b[" in lines[1]
 
