@@ -47,7 +47,8 @@ def stage_imbalance(limits: StragglerLimits, state: StragglerState, ts_us: int) 
         return state.kept.episodes.clear("stages", ts_us, f"the stages of {state.job} work alike")
     noises = [group.compute.spread(limits) for group in state.groups if group.stage == stage]
     steady = all(noise <= limits.stage_noise for noise in noises)
-    if ratio < limits.effect or first[0] != stage or first[1] < limits.settled or not steady:
+    grown = ratio / first[1] >= limits.effect
+    if ratio < limits.effect or first[0] != stage or first[1] < limits.settled or grown or not steady:
         return None
     return state.kept.episodes.report(
         "stages",
