@@ -34,6 +34,15 @@ class StepReport(Message, frozen=True, kw_only=True):
     sum_sq_len: list[int | None] = field(default_factory=list)
     tflops_per_gpu: list[float | None] = field(default_factory=list)
     """As the framework printed it, TFLOP/s."""
+    global_batch_size: list[int | None] = field(default_factory=list)
+    """Samples of the whole job in the step, all replicas together."""
+    microbatch_forward_s: list[list[float] | None] = field(default_factory=list)
+    """Forward time of each microbatch, without waiting; a rank with several model chunks adds them up. Of some steps
+    only, where it would be too much: one in ten tells enough."""
+    microbatch_backward_s: list[list[float] | None] = field(default_factory=list)
+    """Of the same microbatches in the same order."""
+    config_hash: str | None = None
+    """Of what the job runs with, the same on all its ranks: with another one it is held against no step before."""
 
 
 class Coords(Struct, frozen=True, kw_only=True):
@@ -44,6 +53,9 @@ class Coords(Struct, frozen=True, kw_only=True):
     pp: int | None = None
     cp: int | None = None
     ep: int | None = None
+    virtual_stages: tuple[int, ...] | None = None
+    """The pipeline's stages that the rank holds where there are more than `pp` counts: model chunks of an interleaved
+    schedule, both ends of a bidirectional one."""
 
 
 PlacementSource = Literal["job", "nccl-log", "nccl-inspector", "kubernetes", "slurm", "hpc-job"]
@@ -95,6 +107,8 @@ class JobEvent(Message, frozen=True, kw_only=True):
     placement: list[Placement] = field(default_factory=list)
     model: ModelShape | None = None
     flops_per_token: float | None = None
+    config_hash: str | None = None
+    """As in `StepReport`; a change while the job runs is a `note` of state `config`."""
     state: str | None = None
     """The scheduler's or framework's word for how it ended: completed, failed, node_fail, preempted, ..."""
     reason: str | None = None

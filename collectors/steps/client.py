@@ -9,16 +9,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from collectors.steps.client_courier import Courier
-from collectors.steps.client_env import JOB, LOCAL_RANK, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
+from collectors.steps.client_env import CONFIG, JOB, LOCAL_RANK, RANK, WORLD_SIZE, attempt_of, first, gpu_uuid_of, whole
 from collectors.steps.client_names import names_of, pod_of
 from collectors.steps.client_place import node_of, parts
-from collectors.steps.client_step import TROUBLE, Checkpoint, GpuTimers, Phase, Step
-from collectors.steps.client_words import body, count, number, reason
+from collectors.steps.client_step import BACKWARD, FORWARD, TROUBLE, Checkpoint, GpuTimers, Phase, Step
+from collectors.steps.client_words import body, count, label, number, numbers, reason, word
 
 SOCKET = "/run/lockstep/steps.sock"
 
@@ -29,6 +29,7 @@ class Run:
     `coords` holds the rank's place in each parallel dimension, `model` what MFU needs (params, layers, heads,
     head_dim, seq_len, dtype, ...). `event` makes a GPU timer, `lambda: torch.cuda.Event(enable_timing=True)`:
     spans are then timed on the GPU's own stream, without a wait, and a step is reported when the GPU is done.
+    `config_hash` names what the job runs with, the same on all ranks.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class Run:
         *,
         gpu_uuid: object = None,
         gpu_model: str | None = None,
-        coords: Mapping[str, int] | None = None,
+        coords: Mapping[str, int | Sequence[int]] | None = None,
         model: Mapping[str, Any] | None = None,
         flops_per_token: float | None = None,
+        config_hash: str | None = None,
         event: Callable[[], Any] | None = None,
         heartbeat_s: float = 30.0,
         path: str | None = None,
@@ -65,6 +67,7 @@ class Run:
         if pod is not None:  # a placement of thousands of ranks carries this line of each
             self._here["pod"] = pod
         self._aliases = names_of(self.job, env)
+        self.config_hash = label(config_hash) or label(first(env, CONFIG))
         self._about = {
             "aliases": self._aliases,
             "ts_us": time.time_ns() // 1000,
@@ -121,8 +124,15 @@ class Run:
         tokens: int | None = None,
         sum_sq_len: int | None = None,
         tflops_per_gpu: float | None = None,
+        global_batch_size: int | None = None,
+        microbatch_forward_s: Iterable[float] | None = None,
+        microbatch_backward_s: Iterable[float] | None = None,
+        config_hash: str | None = None,
     ) -> None:
-        """Send one step that was measured elsewhere. Seconds are this rank's own; None is unknown."""
+        """Send one step that was measured elsewhere. Seconds are this rank's own; None is unknown.
+
+        `config_hash` is only given where it is not the run's own.
+        """
         try:
             saving_s, self._saving_s = self._saving_s, None
             if saving_s is not None:  # readers take a step's time as holding its save's
@@ -138,6 +148,10 @@ class Run:
                 f"{number('wait_s', wait_s)}{number('transfer_s', transfer_s)}{number('data_s', data_s)}"
                 f"{number('checkpoint_s', checkpoint_s)}{number('cpu_s', cpu_s)}{count('tokens', tokens)}"
                 f"{count('sum_sq_len', sum_sq_len)}{number('tflops_per_gpu', tflops_per_gpu)}"
+                f"{count('global_batch_size', global_batch_size)}"
+                f"{numbers('microbatch_forward_s', microbatch_forward_s)}"
+                f"{numbers('microbatch_backward_s', microbatch_backward_s)}"
+                f"{word('config_hash', self.config_hash if config_hash is None else config_hash)}"
             )
             self._courier.say("step", said)
         except TROUBLE:
@@ -167,8 +181,18 @@ class Run:
             tokens=step.tokens,
             sum_sq_len=step.sum_sq_len,
             tflops_per_gpu=step.tflops_per_gpu,
+            global_batch_size=step.global_batch_size,
+            config_hash=step.config_hash,
+            microbatch_forward_s=step.microbatches.get(FORWARD),
+            microbatch_backward_s=step.microbatches.get(BACKWARD),
             **step.seconds,
         )
+
+    def configure(self, config_hash: str) -> None:
+        """From the next step on the job runs with another configuration: on every rank, between two steps."""
+        self.config_hash = label(config_hash)
+        if self.rank == 0:
+            self._tell("note", state="config", step=self._step, config_hash=self.config_hash)
 
     def phase(self, phase: str) -> Phase:
         """A context manager: steps begun inside are warmup, train, eval, checkpoint, restart or profile."""
@@ -260,7 +284,7 @@ class Run:
             self._courier.lose()
 
     def _greeting(self) -> str:
-        about = {**self._about, **self._here, "pid": os.getpid()}
+        about = {**self._about, **self._here, "config_hash": self.config_hash, "pid": os.getpid()}
         try:
             return body(about)
         except TROUBLE:  # an odd value in the model or the coordinates: the rest is still true

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from collectors.steps.client import Run
 from collectors.steps.client_env import whole
-from collectors.steps.client_step import TROUBLE, Span, Step
+from collectors.steps.client_step import BACKWARD, FORWARD, TROUBLE, Span, Step
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
@@ -33,20 +33,28 @@ class Loop:
         self._free_s: float | None = None
         """When the last thing before the next batch ended."""
 
-    def begin(self, step: int) -> None:
+    def begin(self, step: int, part: str = "compute_s") -> None:
         """The batch is there; own work begins. A step that is open goes on: its batches are accumulated."""
         if self._step is None:
             self._step = self.run.step(step).__enter__()
         if self._free_s is not None:
             self._step.waited(time.perf_counter() - self._free_s)
             self._free_s = None
-        self.work()
+        self.work(part)
 
-    def work(self) -> None:
+    def forward(self, step: int) -> None:
+        """As `begin`, where `backward` will tell when the forward pass is over."""
+        self.begin(step, FORWARD)
+
+    def backward(self) -> None:
+        """The backward pass begins."""
+        self.work(BACKWARD)
+
+    def work(self, part: str = "compute_s") -> None:
         """Own work goes on, after `rest`."""
         if self._compute and self._step is not None:
             self.rest()
-            self._span = self._step.compute()
+            self._span = Span(self._step, part)
             self._span.__enter__()
 
     def rest(self) -> None:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 TROUBLE = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What odd values, a full socket or a failing CUDA call raise: none of it is training's business."""
+FORWARD, BACKWARD = "microbatch_forward_s", "microbatch_backward_s"
+OWN = ("compute_s", FORWARD, BACKWARD)
 LATE_STEPS = 16
 """Steps that may wait for the GPU; the oldest is then reported without the GPU's times."""
 
@@ -63,6 +65,7 @@ class StepOwner(Protocol):
     """Whose step it is."""
 
     timers: GpuTimers
+    config_hash: str | None
 
     def begun(self, step: "Step | None") -> None:
         """The step that runs now; None: it has ended."""
@@ -72,7 +75,8 @@ class StepOwner(Protocol):
 
 
 class Step:
-    """One step. `compute()`, `wait()`, `transfer()` and `data()` time parts of it and add up.
+    """One step. `compute()`, `wait()`, `transfer()` and `data()` time parts of it and add up; so do `forward()` and
+    `backward()`, which are own work of one microbatch.
 
     The attributes with a default may be set inside; None is unknown.
     """
@@ -82,6 +86,7 @@ class Step:
     tflops_per_gpu: float | None = None
     cpu_s: float | None = None
     checkpoint_s: float | None = None
+    global_batch_size: int | None = None
     pairs: Sequence[tuple[str, Any, Any]] = ()
     open: "Span | None" = None
 
@@ -91,12 +96,22 @@ class Step:
         self.start_us = 0
         self.step_s = 0.0
         self.seconds: dict[str, float] = {}
+        self.microbatches: dict[str, list[float]] = {}
+        self.config_hash = owner.config_hash
         self.timers = owner.timers
         self._owner = owner
 
     def compute(self) -> "Span":
         """Own work: forward, backward, optimizer; without waiting for other ranks."""
         return Span(self, "compute_s")
+
+    def forward(self) -> "Span":
+        """The forward pass of one microbatch, as a part of `compute`."""
+        return Span(self, FORWARD)
+
+    def backward(self) -> "Span":
+        """Its backward pass, as a part of `compute`."""
+        return Span(self, BACKWARD)
 
     def wait(self) -> "Span":
         """Waiting for other ranks."""
@@ -132,6 +147,13 @@ class Step:
             self.start_us -= int(seconds * 1e6)
         self.seconds["data_s"] = self.seconds.get("data_s", 0.0) + seconds
 
+    def spent(self, name: str, seconds: float) -> None:
+        """A part of the step took so long."""
+        if name in (FORWARD, BACKWARD):
+            self.microbatches.setdefault(name, []).append(seconds)
+            name = "compute_s"
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
     def gpu_done(self) -> bool:
         """Whether every timer of the step has passed on the GPU."""
         try:
@@ -146,9 +168,10 @@ class Step:
         """
         try:
             for name, begin, end in self.pairs if with_gpu else ():
-                self.seconds[name] = self.seconds.get(name, 0.0) + begin.elapsed_time(end) / 1000.0
+                self.spent(name, begin.elapsed_time(end) / 1000.0)
         except TROUBLE:
             self.seconds.clear()
+            self.microbatches.clear()
         self._owner.settled(self)
         return [timer for _, begin, end in self.pairs for timer in (begin, end)]
 
@@ -171,13 +194,13 @@ class Span:
         step = self._step
         step.open = None
         if self._timer is None:
-            step.seconds[self._name] = step.seconds.get(self._name, 0.0) + time.perf_counter() - self._began_s
+            step.spent(self._name, time.perf_counter() - self._began_s)
         elif (end := step.timers.mark()) is not None:
             step.pairs = (*step.pairs, (self._name, self._timer, end))
 
     def waits(self) -> None:
         """The own work is over: what is left of the span is waiting."""
-        if self._name == "compute_s":
+        if self._name in OWN:
             self.__exit__(None, None, None)
             self._name = "wait_s"
             self.__enter__()

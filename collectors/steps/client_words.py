@@ -4,7 +4,7 @@ Steps are put together by hand, number by number: that is what keeps one at some
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -19,6 +19,24 @@ def number(name: str, value: float | None) -> str:
 def count(name: str, value: int | None) -> str:
     """`,"name":15`; nothing for None. Raises for what is no number."""
     return "" if value is None else f',"{name}":{int(value)}'
+
+
+def numbers(name: str, values: Iterable[float] | None) -> str:
+    """`,"name":[1.5,2.0]`, to the microsecond; nothing for None or where one is not finite. Raises for no number."""
+    if values is None:
+        return ""
+    said = [float(value) for value in values]
+    return "" if any(v - v != 0.0 for v in said) else f',"{name}":{[round(v, 6) for v in said]!r}'
+
+
+def word(name: str, value: str | None) -> str:
+    """`,"name":"text"`; nothing for None."""
+    return "" if value is None else f',"{name}":{json.dumps(value)}'
+
+
+def label(value: object) -> str | None:
+    """A short name as it is told; None for None and for nothing."""
+    return None if value is None else str(value)[:256] or None
 
 
 def body(fields: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ Text = Annotated[str, Meta(max_length=1000)]
 Rank = Annotated[int, Meta(ge=0, lt=MAX_RANKS)]
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e7)]
+Microbatches = Annotated[list[Seconds], Meta(max_length=4096)]
 
 
 class DatagramError(Exception):
@@ -57,6 +58,10 @@ class StepDatagram(Datagram, frozen=True, kw_only=True, tag="step"):
     tokens: Count | None = None
     sum_sq_len: Count | None = None
     tflops_per_gpu: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    global_batch_size: Count | None = None
+    microbatch_forward_s: Microbatches | None = None
+    microbatch_backward_s: Microbatches | None = None
+    config_hash: Name | None = None
 
 
 class HelloDatagram(Datagram, frozen=True, kw_only=True, tag="hello"):
@@ -70,6 +75,7 @@ class HelloDatagram(Datagram, frozen=True, kw_only=True, tag="hello"):
     coords: Coords = field(default_factory=Coords)
     model: ModelShape | None = None
     flops_per_token: float | None = None
+    config_hash: Name | None = None
     pod: PodName | None = None
     aliases: Aliases = field(default_factory=list)
     """Other names of the job; its pods are not among them."""
@@ -86,6 +92,7 @@ class EventDatagram(Datagram, frozen=True, kw_only=True, tag="event"):
     step: Count | None = None
     bytes: Count | None = None
     seconds: Seconds | None = None
+    config_hash: Name | None = None
 
 
 class PlacedRank(Struct, frozen=True, kw_only=True):

@@ -74,7 +74,16 @@ class Hooks:
         if self._tokens is not None:
             found = self._tokens(batch)
             self._count = None if found is None else found + (self._count or 0)
-        self.loop.begin(trainer.global_step + 1)
+        if _by_itself(pl_module):
+            self.loop.forward(trainer.global_step + 1)
+        else:
+            self.loop.begin(trainer.global_step + 1)
+
+    @quiet
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
+        """The forward pass of a batch is over."""
+        if self.loop is not None and _by_itself(pl_module):
+            self.loop.backward()
 
     @quiet
     def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
@@ -148,6 +157,11 @@ class Hooks:
 
         trainer.save_checkpoint = timed
         self._undo.append(lambda: trainer.__dict__.pop("save_checkpoint", None))
+
+
+def _by_itself(pl_module: Any) -> bool:
+    """Whether Lightning calls forward and backward once a batch, and not the user's code as it likes."""
+    return getattr(pl_module, "automatic_optimization", False) is True
 
 
 def __getattr__(name: str) -> Any:

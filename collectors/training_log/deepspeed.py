@@ -29,9 +29,10 @@ class DeepSpeed:
         """As in `Form`. Where both lines come, the second says nothing new."""
         text = line.text
         if found := _STEP.search(text):
-            yield Stepped(step=int(found[2]), rank=int(found[1]))
+            yield Stepped(step=int(found[2]), global_batch_size=self._told.global_batch, rank=int(found[1]))
         elif found := _SPEED.search(text):
-            yield Stepped(step=int(found[1]), rank=0 if line.rank is None else line.rank)
+            rank = 0 if line.rank is None else line.rank
+            yield Stepped(step=int(found[1]), global_batch_size=self._told.global_batch, rank=rank)
         elif found := _SAVING.search(text):
             yield Saving(step=int(found[1]))
         elif found := _SAVED.search(text):

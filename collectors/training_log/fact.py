@@ -16,6 +16,7 @@ class Stepped:
     step: int
     step_s: float | None = None
     tokens: int | None = None
+    global_batch_size: int | None = None
     tflops_per_gpu: float | None = None
     rank: int | None = None
 

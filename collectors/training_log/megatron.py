@@ -97,6 +97,7 @@ class Megatron:
             step=int(found[1]) if step is None else step,
             step_s=step_s,
             tokens=tokens,
+            global_batch_size=batch,
             tflops_per_gpu=tflops,
             rank=told.world_size - 1 if told.world_size and not nemo else line.rank,
         )

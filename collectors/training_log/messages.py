@@ -57,6 +57,7 @@ class Messages:
             step_s=step_s,
             checkpoint_s=step_s if phase == "checkpoint" else None,
             tokens=None if fact is None else fact.tokens,
+            global_batch_size=None if fact is None else fact.global_batch_size,
             tflops_per_gpu=None if fact is None else fact.tflops_per_gpu,
         )
         self._out.append(Row(node, row, self._clock.now_us if end_us is None else end_us))

@@ -44,6 +44,7 @@ class Torchtitan:
             yield Stepped(
                 step=int(found["step"]),
                 tokens=self._told.replica_tokens,
+                global_batch_size=self._told.global_batch,
                 tflops_per_gpu=None if tflops is None else positive(tflops[1]),
                 rank=line.rank,
             )

@@ -8,6 +8,7 @@ from collectors.contract.gpu import GpuScrape
 from infra.diagnose.judged import Judged
 from infra.diagnose.report import Answer
 from infra.diagnose.series import PARTS, Step, Stretch, beside_peers, typical
+from infra.diagnose.setting import setting_changes
 from infra.diagnose.words import moment
 
 SLOW = 1.07
@@ -136,6 +137,7 @@ def what_changed(judged: Judged, since_us: int | None) -> Answer:
             )
     for node, scrapes in judged.scrapes.items():
         rows += [(ts, f"{node}: driver {old} -> {new}") for ts, old, new in _drivers(scrapes) if low <= ts <= high]
+    rows += [(ts, words) for ts, words in setting_changes(judged.reports) if low <= ts <= high]
     rows = sorted(set(rows))
     words = (
         f"{len(rows)} things within {AROUND_US // 60_000_000} min of {moment(since_us)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from collectors.contract.job import Placement, StepReport
+from streams.detectors.straggler_groups import stage_of
 from streams.detectors.straggler_statistic import MEDIAN_ERROR, ratios_to_others, sigma_of
 
 PARTS = ("compute_s", "wait_s", "transfer_s", "data_s", "checkpoint_s", "cpu_s")
@@ -116,7 +117,8 @@ def beside_peers(steps: Sequence[Step], placement: Mapping[int, Placement]) -> d
     groups: dict[object, list[int]] = {}
     for rank in sorted({rank for step in steps for rank in step.parts.get("compute_s", ())}):
         place = placement.get(rank)
-        role = None if place is None else (place.coords.pp, place.coords.cp, place.coords.ep, place.gpu_model)
+        c = None if place is None else place.coords
+        role = None if c is None or place is None else (stage_of(place), c.cp, c.ep, place.gpu_model)
         groups.setdefault(role, []).append(rank)
     ratios: dict[int, list[float]] = {}
     for step in steps:

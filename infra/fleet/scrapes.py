@@ -7,6 +7,7 @@ from collectors.contract.job import StepReport
 from infra.fleet import exporter
 from infra.fleet.job import Step
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
+from infra.fleet.microbatches import microbatch_times
 from infra.fleet.port import COUNTERS
 from infra.fleet.world import World
 
@@ -66,6 +67,7 @@ def report(step: Step, node: str, cluster: str) -> StepReport:
     def column(values: list[float]) -> list[float | None]:
         return [values[row] for row in rows]
 
+    forward, backward = microbatch_times(step, rows)
     return StepReport(
         cluster=cluster,
         ts_us=step.end_us,
@@ -85,6 +87,8 @@ def report(step: Step, node: str, cluster: str) -> StepReport:
         cpu_s=column(step.cpu_s),
         tokens=[step.tokens] * len(rows),
         sum_sq_len=[step.sum_sq_len[row] for row in rows],
+        microbatch_forward_s=forward,
+        microbatch_backward_s=backward,
     )
 
 

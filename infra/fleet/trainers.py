@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from collectors.contract.job import JobEvent
 from collectors.steps import client
 from infra.fleet.job import Step
+from infra.fleet.microbatches import microbatch_times
 from infra.fleet.run import Run
 
 HEARTBEAT_S = 10.0
@@ -34,6 +35,7 @@ class Trainers:
 
     def step(self, step: Step) -> None:
         """Every rank reports its step; nothing gets out of a silent node."""
+        forward, backward = microbatch_times(step, range(len(step.members)))
         for row, (member, rank) in enumerate(zip(step.members, self._ranks.get(step.job, []), strict=False)):
             if self._silent(member.slot.node, step.end_us):
                 continue
@@ -50,6 +52,8 @@ class Trainers:
                 cpu_s=step.cpu_s[row],
                 tokens=step.tokens,
                 sum_sq_len=step.sum_sq_len[row],
+                microbatch_forward_s=forward[row] if forward else None,
+                microbatch_backward_s=backward[row] if backward else None,
             )
 
     def close(self) -> None:

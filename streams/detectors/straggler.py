@@ -16,15 +16,17 @@ from collectors.contract.topics import JOB_EVENTS, JOB_PLACEMENTS, JOB_STEPS
 from streams.contract import Finding
 from streams.detector import Tick
 from streams.detectors.straggler_comm import remember_transfer, slow_transfers
+from streams.detectors.straggler_config import new_setting
+from streams.detectors.straggler_data import data_imbalance, remember_loads
 from streams.detectors.straggler_findings import NAME
 from streams.detectors.straggler_groups import peer_groups
 from streams.detectors.straggler_host import remember_host
-from streams.detectors.straggler_imbalance import imbalance, remember_loads, remember_stages
 from streams.detectors.straggler_job import quality, regression, remember_time
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_models import mixed_models
 from streams.detectors.straggler_nodes import look_at_nodes, remember_nodes
 from streams.detectors.straggler_past import look_back
+from streams.detectors.straggler_stages import remember_stages, stage_imbalance
 from streams.detectors.straggler_state import Kept, StragglerState
 from streams.detectors.straggler_steps import OpenStep
 from streams.detectors.straggler_suspects import (
@@ -149,6 +151,7 @@ class StragglerDetector:
             out += [] if edge is None else [edge]
         state.begin(kept.attempt)
         kept.ended_us = event.ts_us
+        kept.regression_base, kept.comm, kept.comm_held = None, {}, False
         state.nodes.clear()
         return out
 
@@ -176,6 +179,7 @@ class StragglerDetector:
         state.judged += 1
         muted = number <= state.muted_step
         own = self._own(state, step)
+        ended = new_setting(limits, state, number, step, ts_us, muted=muted)
         found, whole = self._compare(state, number, step, own, muted=muted)
         remember_nodes(limits, state)
         remember_time(limits, state, number, step)
@@ -188,14 +192,14 @@ class StragglerDetector:
         found += look_at_nodes(limits, state)
         if not found:
             found = look_back(limits, state, [g for g in state.groups if g.compute.last or len(g.ranks) == 1])
-        out = settle(limits, state, number, ts_us)
+        out = ended + settle(limits, state, number, ts_us)
         out += open_candidates(limits, state, found, number, ts_us)
         out += slow_transfers(limits, state, number, ts_us)
         out += regression(limits, state, number, ts_us)
         if state.kept.suspects and state.judged % limits.shift_steps == 0:
             out += worsen(limits, state, ts_us)
         if state.judged % limits.settled_steps == 0:
-            out += imbalance(limits, state, ts_us)
+            out += [e for e in (stage_imbalance(limits, state, ts_us), data_imbalance(limits, state, ts_us)) if e]
             out += mixed_models(limits, state, ts_us)
         return out + quality(limits, state, step, whole, ts_us)
 

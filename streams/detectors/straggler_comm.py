@@ -39,7 +39,7 @@ def remember_transfer(limits: StragglerLimits, state: StragglerState, number: in
         push(group.transfer, y, longest)
         push(group.wait, median(waits) if waits else math.nan, longest)
         base = state.kept.comm.get(group.ranks[0])
-        if base is not None and number > state.kept.comm_since:
+        if base is not None and not state.kept.comm_held and number > state.kept.comm_since:
             above = state.comm_above.setdefault(group.ranks[0], [])
             above.append(y - base)
             del above[: -limits.settled_steps]

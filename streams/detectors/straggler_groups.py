@@ -5,9 +5,11 @@ from array import array
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from collectors.contract.job import Placement
 from streams.detectors.straggler_limits import StragglerLimits
+from streams.detectors.straggler_microbatches import Pairs
 from streams.detectors.straggler_statistic import median
 from streams.detectors.straggler_steps import Entry
 from streams.detectors.straggler_track import Track, extend
@@ -16,12 +18,37 @@ _SAMPLED_RANKS = 64
 """Ranks of one group that stand for its noise: over 40 steps they tell it to two per cent."""
 
 
+class Stage(NamedTuple):
+    """A part of the pipeline. `pp` -1: not told."""
+
+    pp: int
+    virtual: tuple[int, ...] = ()
+    """The virtual stages of its ranks, where these are told."""
+
+    def __str__(self) -> str:
+        """`2`, or `2 (virtual stages 2, 6)`."""
+        layout = f"virtual stages {', '.join(map(str, self.virtual))}" if self.virtual else ""
+        return layout if self.pp < 0 else f"{self.pp} ({layout})" if layout else str(self.pp)
+
+
+def stage_of(place: Placement) -> Stage | None:
+    """None for a job without a pipeline."""
+    pp, virtual = place.coords.pp, place.coords.virtual_stages or ()
+    return None if pp is None and not virtual else Stage(-1 if pp is None else pp, virtual)
+
+
+def role_of(place: Placement) -> Hashable:
+    """What a rank does, but for the GPU that it does it on: only data-parallel replicas have the same."""
+    c = place.coords
+    return (stage_of(place), c.cp, c.tp, c.ep)
+
+
 @dataclass(slots=True)
 class PeerGroup:
     """Ranks of one role, and what their last steps said."""
 
     ranks: tuple[int, ...]
-    stage: int | None = None
+    stage: Stage | None = None
     name: str = "all ranks"
     """The role in words: `stage 2, tp 1`."""
     compute: Track = field(init=False)
@@ -37,6 +64,8 @@ class PeerGroup:
     """The median wait of the same steps, seconds; NaN where none was told."""
     loads: deque[list[Entry]] = field(default_factory=deque)
     """What some of its ranks worked on in the last steps."""
+    microbatches: deque[dict[int, Pairs]] = field(default_factory=deque)
+    """How the microbatches of some of them varied within the same steps, where they are told."""
 
     def __post_init__(self) -> None:
         self.compute = Track(len(self.ranks), self.sampled)
@@ -54,6 +83,12 @@ class PeerGroup:
             extend(self.own, rank, math.log(value), longest)
         push(self.level, math.log(median(list(present.values()))), longest)
 
+    def forget_past(self) -> None:
+        """What was before is no measure any more. How its ranks stand to each other still is."""
+        self.own.clear()
+        for series in (self.level, self.transfer, self.wait):
+            del series[:]
+
 
 def push(series: MutableSequence[float], value: float, longest: int) -> None:
     """Add a value to a series, of which the last `longest` values at least are kept."""
@@ -63,7 +98,7 @@ def push(series: MutableSequence[float], value: float, longest: int) -> None:
 
 
 def peer_groups(ranks: Iterable[int], placement: Mapping[int, Placement]) -> list[PeerGroup]:
-    """Group ranks by (pp stage, cp, tp, ep role, GPU model): only data-parallel replicas are peers.
+    """Group ranks by (pp stage and virtual stages, cp, tp, ep role, GPU model): only data-parallel replicas are peers.
 
     Roles with a single rank are merged over tp and cp; a rank that is still alone is compared with its own past.
     Without a placement the whole job is one group.
@@ -80,7 +115,7 @@ def peer_groups(ranks: Iterable[int], placement: Mapping[int, Placement]) -> lis
     out = []
     for members in merged.values():
         places = [placement[rank] for rank in members if rank in placement]
-        stage = places[0].coords.pp if places else None
+        stage = stage_of(places[0]) if places else None
         out.append(PeerGroup(tuple(members), stage, _name(places)))
     return out
 
@@ -88,17 +123,17 @@ def peer_groups(ranks: Iterable[int], placement: Mapping[int, Placement]) -> lis
 def _role(place: Placement | None) -> Hashable:
     if place is None:
         return None
-    c = place.coords
-    return (c.pp, c.cp, c.tp, c.ep, place.gpu_model)
+    return (role_of(place), place.gpu_model)
 
 
 def _without_tp_and_cp(place: Placement) -> Hashable:
-    return ("merged", place.coords.pp, place.coords.ep, place.gpu_model)
+    return ("merged", stage_of(place), place.coords.ep, place.gpu_model)
 
 
 def _name(places: Sequence[Placement]) -> str:
-    words = []
-    for what, word in (("pp", "stage"), ("tp", "tp"), ("cp", "cp"), ("ep", "ep")):
+    stages = {stage_of(place) for place in places} - {None}
+    words = [str(stage) if stage.pp < 0 else f"stage {stage}" for stage in stages if stage is not None]
+    for what, word in (("tp", "tp"), ("cp", "cp"), ("ep", "ep")):
         values = {getattr(place.coords, what) for place in places}
         if len(values) == 1 and None not in values:
             words.append(f"{word} {values.pop()}")

@@ -7,7 +7,8 @@ from streams.contract import Evidence, Finding
 from streams.detectors.straggler_cost import Cost, lost_per_hour
 from streams.detectors.straggler_findings import finding, job_subject, named
 from streams.detectors.straggler_limits import StragglerLimits
-from streams.detectors.straggler_state import StragglerState
+from streams.detectors.straggler_setting import agreed
+from streams.detectors.straggler_state import Per, StragglerState
 from streams.detectors.straggler_statistic import level_shift, median
 from streams.detectors.straggler_steps import COMPUTE, CPU, DATA, TRANSFER, WAIT, Entry, OpenStep
 
@@ -16,21 +17,26 @@ _PARTS = (("compute", COMPUTE), ("waiting for data", DATA), ("host work", CPU), 
 
 
 def remember_time(limits: StragglerLimits, state: StragglerState, number: int, step: OpenStep) -> None:
-    """Add the step's time to the job's own series: per token where tokens are known, as batches may grow."""
+    """Add the step's time to the job's own series, unless it had a batch of another size: the rest of an epoch."""
     times = [e.step_s for e in step.entries.values() if e.step_s is not None and e.step_s > 0]
     tokens = [e.tokens for e in step.entries.values() if e.tokens is not None and e.tokens > 0]
-    known = len(tokens) == len(step.entries)
-    if state.by_tokens is None:
-        state.by_tokens = known
-    if not times or (state.by_tokens and not known):
+    size = agreed(step.batch_sizes)
+    work: dict[Per, float | None] = {
+        "token": sum(tokens) / len(tokens) if tokens and len(tokens) == len(step.entries) else None,
+        "sample": None if size is None else float(size),
+        "step": 1.0,
+    }
+    finest: Per = next(per for per, amount in work.items() if amount is not None)
+    state.per = finest if state.per is None else state.per
+    amount = work[state.per]
+    if not times or amount is None or not state.setting.usual:
         return
-    y = math.log(median(times))
-    if state.by_tokens:
-        y -= math.log(sum(tokens) / len(tokens))
+    y = math.log(median(times) / amount)
     state.times.append(y)
     some = list(step.entries.values())[:: -(-len(step.entries) // _SAMPLED_RANKS)]
     state.parts.append(Entry._make(_middle(some, cell) for cell in range(len(Entry._fields))))
-    if state.kept.regression_base is not None and number > state.kept.regression_since:
+    alike = state.kept.regression_per in (None, state.per)
+    if state.kept.regression_base is not None and alike and number > state.kept.regression_since:
         state.times_since.append(y - state.kept.regression_base)
         del state.times_since[: -limits.settled_steps]
     longest = limits.shift_steps + limits.base_steps
@@ -60,6 +66,7 @@ def regression(limits: StragglerLimits, state: StragglerState, number: int, ts_u
     now_s = median([p.step_s for p in state.parts[-limits.shift_steps :] if p.step_s is not None])
     kept.regression_base = shift.base
     kept.regression_since = number
+    kept.regression_per = state.per
     edge = kept.episodes.report(
         "regression",
         finding(

@@ -40,6 +40,9 @@ class StragglerLimits:
     """With fewer values before the window the noise comes from the other ranks of the window as well."""
     noise_doubt: float = 2.33
     """The noise is taken two standard errors (1.17 / sqrt(n) of itself) higher than the values say."""
+    noise_growth: float = 1.5
+    """Noise inside the window that is so many times what was before it counts instead: data of many lengths that set in
+    would accuse healthy ranks by the noise of the quiet steps. Our own choice."""
     pair_values: int = 8
     """The same for two ranks, of whom neither can stand for the other: each counts about its own median."""
     first_steps: int = 10
@@ -77,6 +80,14 @@ class StragglerLimits:
     data_fit: float = 0.5
     """Where the work of each rank is known, its compute time must follow it with such a correlation, else the noise is
     not the data's. Our own choice; sums over long steps reach less than the 0.98 of single microbatches."""
+    data_pairs: float = 0.98
+    """Where forward and backward times of each microbatch are told, they must go together so well (a rank's
+    correlation): .989 to .996 with uneven sequences, .71 to .92 with a slow worker or a long last stage, in the three
+    traces of ByteDance-Seed/StragglerAnalysis."""
+    microbatches: int = 16
+    """Microbatches of a rank that such a correlation needs. Our own choice."""
+    batch_steps: int = 3
+    """Steps in a row that make another batch size the job's: the last batch of an epoch is smaller. Our own choice."""
     past_ranks: int = 16
     """Ranks that left their own past at once although their peers hide it. More of them are the job's. Our choice."""
     comm_windows: tuple[int, ...] = (3, 5, 10)

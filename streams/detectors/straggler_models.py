@@ -10,6 +10,7 @@ from pathlib import Path
 from streams.contract import Evidence, Finding
 from streams.detectors.straggler_cost import compute_of, cost_of, others, typical
 from streams.detectors.straggler_findings import finding, job_subject
+from streams.detectors.straggler_groups import role_of
 from streams.detectors.straggler_limits import StragglerLimits
 from streams.detectors.straggler_state import StragglerState
 
@@ -96,6 +97,5 @@ def _roles(state: StragglerState) -> dict[Hashable, dict[str, list[int]]]:
     roles: dict[Hashable, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for rank, place in sorted(state.placement.items()):
         if place.gpu_model is not None:
-            c = place.coords
-            roles[(c.pp, c.cp, c.tp, c.ep)][place.gpu_model].append(rank)
+            roles[role_of(place)][place.gpu_model].append(rank)
     return {role: by_model for role, by_model in roles.items() if len(by_model) > 1}

@@ -64,8 +64,9 @@ def _moved(limits: StragglerLimits, series: Sequence[float]) -> float | None:
 
 def _left(limits: StragglerLimits, state: StragglerState, group: PeerGroup) -> list[Candidate]:
     out = []
+    peers = [group.own[rank] for rank in group.sampled if rank in group.own]
     for rank in group.ranks:
-        shift = None if rank in state.kept.suspects else level_shift(limits, group.own.get(rank, ()))
+        shift = None if rank in state.kept.suspects else level_shift(limits, group.own.get(rank, ()), peers)
         if shift is not None:
             out.append(Candidate(rank, math.exp(shift.mu), limits.shift_steps, None, group, base=shift.base))
     return out

@@ -8,13 +8,16 @@ from msgspec import Struct, structs
 from msgspec import field as kept_field
 
 from collectors.contract.job import Placement
-from streams.detectors.straggler_groups import PeerGroup
+from streams.detectors.straggler_groups import PeerGroup, Stage
 from streams.detectors.straggler_load import EQUAL, Load, Sample
+from streams.detectors.straggler_setting import Setting
 from streams.detectors.straggler_steps import Entry, OpenStep, Steps
 from streams.detectors.straggler_track import Track
 from streams.episodes import Episodes
 
 By = Literal["compute", "host"]
+Per = Literal["token", "sample", "step"]
+"""What a job's step time is divided by, as batches may grow."""
 
 
 class Suspect(Struct, frozen=True):
@@ -29,6 +32,8 @@ class Suspect(Struct, frozen=True):
     """False: one of two that parted, and nobody knows which changed."""
     by: By = "compute"
     """What is longer than the peers': its own compute, or what its host adds to the step."""
+    held: bool = False
+    """`base` was measured with another setting of the job, so nothing tells when it is over."""
 
 
 class Kept(Struct):
@@ -43,9 +48,17 @@ class Kept(Struct):
     regression_base: float | None = None
     """ln(step time) before the job slowed as a whole; None: it has not."""
     regression_since: int = -1
+    regression_per: Per | None = None
+    """What `regression_base` is a time of; None: as now."""
     comm: dict[int, float] = kept_field(default_factory=dict)
     """First rank of a group whose transfers take longer -> ln(transfer) before."""
     comm_since: int = -1
+    comm_held: bool = False
+    """As with a suspect."""
+    config: str | None = None
+    batch_size: int | None = None
+    set_since: int = -1
+    """The step of this attempt that brought one of the two."""
     suspects: dict[int, Suspect] = kept_field(default_factory=dict)
     settled: dict[int, int] = kept_field(default_factory=dict)
     """Rank -> the step in which it recovered, while that is recent."""
@@ -85,16 +98,18 @@ class StragglerState:
     nodes_track: Track | None = None
     """The nodes, by their place in `nodes_named`, against each other."""
     times: list[float] = field(default_factory=list)
-    """ln(step time) of judged steps, per token where tokens are known."""
-    by_tokens: bool | None = None
+    """ln(step time) of judged steps."""
+    per: Per | None = None
+    """What these times are of; None: no step yet."""
+    setting: Setting = field(default_factory=Setting)
     parts: list[Entry] = field(default_factory=list)
     """What a typical rank spent in the same steps."""
     dtype: str | None = None
     """In which the job computes, as it says."""
     comm_above: dict[int, list[float]] = field(default_factory=dict)
     """First rank of a group in `kept.comm` -> ln(transfer / before) of the steps since."""
-    stages: deque[dict[int, float]] = field(default_factory=lambda: deque(maxlen=20))
-    stages_first: list[dict[int, float]] = field(default_factory=list)
+    stages: deque[dict[Stage, float]] = field(default_factory=lambda: deque(maxlen=20))
+    stages_first: list[dict[Stage, float]] = field(default_factory=list)
     judged: int = 0
     incomplete: int = 0
     after_break: bool = False
@@ -109,6 +124,7 @@ class StragglerState:
         self.kept.ended_us = None
         self.kept.regression_since = -1
         self.kept.comm_since = -1
+        self.kept.set_since = -1
         self.kept.suspects = {r: structs.replace(s, since=-1) for r, s in self.kept.suspects.items()}
         self.kept.settled = {}
         self.since_open.clear()
@@ -124,7 +140,8 @@ class StragglerState:
         self.recent.clear()
         self.times.clear()
         self.parts.clear()
-        self.by_tokens = None
+        self.per = None
+        self.setting = Setting()
         self.stages.clear()
         self.stages_first.clear()
         self.judged = 0

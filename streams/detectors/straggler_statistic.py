@@ -1,9 +1,10 @@
 """The statistics of slow ranks: leave-one-out ratio, robust noise, window test, level shift."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from statistics import NormalDist
 
 from streams.detectors.straggler_limits import StragglerLimits
@@ -45,6 +46,15 @@ def sigma_of(values: Sequence[float], floor: float) -> float:
         return floor
     middle = median(values)
     return max(floor, MAD_TO_SIGMA * median([abs(v - middle) for v in values]))
+
+
+def jitter(series: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Noise of series that stand at levels of their own, from what lies between successive values; and how many told.
+
+    A series that is slow all the time adds nothing to it, one that jumps about does.
+    """
+    apart = [abs(b - a) for values in series for a, b in pairwise(values)]
+    return (MAD_TO_SIGMA * median(apart) / math.sqrt(2), len(apart)) if apart else (0.0, 0)
 
 
 def ratios_to_others(own: Mapping[int, float]) -> dict[int, float]:
@@ -120,8 +130,13 @@ class Shift:
     base: float
 
 
-def level_shift(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:
-    """Has the end of a series of logarithms risen above its own past, for good?"""
+def level_shift(
+    limits: StragglerLimits, series: Sequence[float], beside: Sequence[Sequence[float]] = ()
+) -> Shift | None:
+    """Has the end of a series of logarithms risen above its own past, for good?
+
+    `beside`: series of its peers, whose last steps tell the noise of now better than its own few.
+    """
     n = limits.shift_steps
     past = list(series[-(n + limits.base_steps) : -n])
     if len(past) < limits.base_least:
@@ -132,8 +147,14 @@ def level_shift(limits: StragglerLimits, series: Sequence[float]) -> Shift | Non
     mu = median(window)
     if mu < effect or sum(1 for y in window if y > effect / 2) < limits.share * n:
         return None
-    sigma = sigma_of(past, limits.noise_floor)
+    sigma = risen_noise(limits, sigma_of(past, limits.noise_floor), [window, *(other[-n:] for other in beside)])
     return Shift(mu, base) if mu * math.sqrt(n) / (MEDIAN_ERROR * sigma) >= limits.z else None
+
+
+def risen_noise(limits: StragglerLimits, before: float, window: Iterable[Sequence[float]], least: int = 1) -> float:
+    """The noise before a window, or that in it where it has clearly grown: uneven data that sets in is no fault."""
+    now, count = jitter(window)
+    return now if count >= least and now > limits.noise_growth * before else before
 
 
 def risen(limits: StragglerLimits, series: Sequence[float]) -> Shift | None:

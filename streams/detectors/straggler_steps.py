@@ -35,6 +35,12 @@ class OpenStep:
     last_us: int
     train: bool = True
     entries: dict[int, Entry] = field(default_factory=dict)
+    microbatches: dict[int, tuple[list[float], list[float]]] = field(default_factory=dict)
+    """Rank -> forward and backward times, until they are judged."""
+    configs: set[str] = field(default_factory=set)
+    """What its ranks say it ran with: one word, or they do not agree."""
+    batch_sizes: set[int] = field(default_factory=set)
+    """In the same way, the global batch size."""
     passed: int = 0
     """Ranks, in the order in which they were first heard, that need not be waited for: each is asked once."""
 
@@ -89,7 +95,27 @@ class Steps:
             step.last_us = max(step.last_us, report.ts_us)
             step.train = step.train and phase == "train" and (saved is None or saved == 0)
             step.entries[rank] = Entry._make(row)
+        if report.config_hash is not None or report.global_batch_size or report.microbatch_forward_s:
+            self._take_further(report)
         return len(self.repeated) * 2 > len(self.last) - len(self.gone)
+
+    def _take_further(self, report: StepReport) -> None:
+        """What few reports hold, of the steps that are still open."""
+        count = len(report.rank)
+        sizes, forward, backward = (
+            [*column[:count], *([None] * (count - len(column)))]
+            for column in (report.global_batch_size, report.microbatch_forward_s, report.microbatch_backward_s)
+        )
+        for rank, number, size, f, b in zip(report.rank, report.step, sizes, forward, backward, strict=False):
+            step = self.open.get(number)
+            if step is None or rank not in step.entries:
+                continue
+            if report.config_hash is not None:
+                step.configs.add(report.config_hash)
+            if size is not None and size > 0:
+                step.batch_sizes.add(size)
+            if f is not None and b is not None:
+                step.microbatches.setdefault(rank, (f, b))
 
     def due(self, limits: StragglerLimits, now_us: int) -> Iterator[tuple[int, OpenStep, int]]:
         """Close, in order, every step that is complete or out of time: (number, step, event time)."""

@@ -72,7 +72,7 @@ def follow(limits: StragglerLimits, state: StragglerState, group: PeerGroup, num
     """Remember how the suspects of a group did in step `number`, if that was after they became suspects."""
     for rank in group.ranks:
         suspect = state.kept.suspects.get(rank)
-        if suspect is None or number <= suspect.since:
+        if suspect is None or suspect.held or number <= suspect.since:
             continue
         x = _now(group, rank, suspect)
         if x is None:

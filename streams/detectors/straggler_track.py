@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 
 from streams.detectors.straggler_limits import StragglerLimits
-from streams.detectors.straggler_statistic import MAD_TO_SIGMA, median, ratios_to_others, sigma_of
+from streams.detectors.straggler_statistic import MAD_TO_SIGMA, median, ratios_to_others, risen_noise, sigma_of
 
 
 @dataclass(slots=True)
@@ -63,6 +63,8 @@ class Track:
         doubt = 1 + limits.noise_doubt / math.sqrt(independent)
         sigma = max(limits.noise_floor, sigma_of(before, 0.0) * doubt)
         if for_all:
+            window_of = (self.ratios[r][-window:] for r in self.sampled if r in self.ratios)
+            sigma = risen_noise(limits, sigma, window_of, limits.noise_values)
             self._noises[window] = sigma
         return sigma
 

@@ -22,9 +22,16 @@ START_US = 1_800_000_000_000_000
 COMPUTE_S = 4.0
 
 
-def reports(nodes: int, steps: int, sigma: float, step_s: float, first: int = 0) -> Iterator[StepReport]:
+def reports(
+    nodes: int, steps: int, sigma: float, step_s: float, first: int = 0, microbatches: int = 0
+) -> Iterator[StepReport]:
     """Healthy steps in the order of their times: log-normal compute, host times, transfers."""
     rng = random.Random(first + 1)
+
+    def times(of_step_s: float) -> list[list[float] | None]:
+        mean_s = of_step_s / max(1, microbatches)
+        return [[round(mean_s * math.exp(rng.gauss(0.0, 0.3)), 6) for _ in range(microbatches)] for _ in range(RANKS)]
+
     for step in range(first, first + steps):
         for node in range(nodes):
             compute: list[float | None] = [COMPUTE_S * math.exp(rng.gauss(0.0, sigma)) for _ in range(RANKS)]
@@ -45,6 +52,10 @@ def reports(nodes: int, steps: int, sigma: float, step_s: float, first: int = 0)
                 cpu_s=[0.4 * math.exp(rng.gauss(0.0, 0.02)) for _ in ranks],
                 tokens=[8192] * RANKS,
                 sum_sq_len=[8192 * 4096] * RANKS,
+                global_batch_size=[1024] * RANKS,
+                config_hash="9f2c51d07ab3e468",
+                microbatch_forward_s=times(COMPUTE_S / 3) if microbatches else [],
+                microbatch_backward_s=times(COMPUTE_S * 2 / 3) if microbatches else [],
             )
 
 
@@ -68,7 +79,7 @@ def placed(nodes: int, tp: int) -> JobEvent:
     )
 
 
-def measure(nodes: int, steps: int, sigma: float, step_s: float, tp: int) -> str:
+def measure(nodes: int, steps: int, sigma: float, step_s: float, tp: int, microbatches: int = 0) -> str:
     """One line; the past is filled first, so that what is timed is a long-running job."""
     detector = StragglerDetector()
     state: StragglerState = detector.fresh()
@@ -77,7 +88,7 @@ def measure(nodes: int, steps: int, sigma: float, step_s: float, tp: int) -> str
     past = 100
     for report in reports(nodes, past, sigma, step_s):
         state, _ = detector.step(state, [report])
-    raw = [JOB_STEPS.encode(report) for report in reports(nodes, steps, sigma, step_s, past)]
+    raw = [JOB_STEPS.encode(report) for report in reports(nodes, steps, sigma, step_s, past, microbatches)]
     before = time.process_time()
     for message in raw:
         JOB_STEPS.decode(message)
@@ -120,6 +131,7 @@ def main(argv: Sequence[str] = ()) -> int:
     parser.add_argument("--nodes", type=int, default=1250)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--step-s", type=float, default=5.0)
+    parser.add_argument("--microbatches", type=int, default=0, help="of each step, forward and backward timed")
     parser.add_argument("--soak", type=int, metavar="STEPS", help="count findings of 64 ranks over so many steps")
     args = parser.parse_args(argv)
     if args.soak:
@@ -127,7 +139,7 @@ def main(argv: Sequence[str] = ()) -> int:
             sys.stdout.write(soak(8, args.soak, sigma) + "\n")
         return 0
     for sigma, tp in ((0.01, 8), (0.12, 8), (0.12, 1)):
-        sys.stdout.write(measure(args.nodes, args.steps, sigma, args.step_s, tp) + "\n")
+        sys.stdout.write(measure(args.nodes, args.steps, sigma, args.step_s, tp, args.microbatches) + "\n")
     return 0
 
 

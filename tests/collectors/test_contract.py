@@ -241,6 +241,29 @@ def test_a_field_of_tomorrow_is_ignored(topic: Any, message: Message, key: str) 
     assert topic.decode(wire[:-1].encode() + b',"of_tomorrow":[1,{"a":2}]}') == message
 
 
+def test_what_few_reports_hold_stands_beside_the_rest_and_a_rank_of_many_stages_names_them() -> None:
+    report = StepReport(
+        ts_us=T,
+        job="j",
+        node="n1",
+        rank=[0, 1],
+        step=[7, 7],
+        phase=["train", "train"],
+        global_batch_size=[512, None],
+        microbatch_forward_s=[[0.1, 0.2], None],
+        microbatch_backward_s=[[0.2, 0.4], None],
+        config_hash="9f2c",
+    )
+    wire = JOB_STEPS.encode(report)
+    assert b'"microbatch_forward_s":[[0.1,0.2],null]' in wire
+    assert JOB_STEPS.decode(wire) == report
+    place = Placement(rank=0, node="n1", coords=Coords(pp=0, virtual_stages=(0, 2)))
+    placed = JobEvent(ts_us=T, job="j", kind="placed", placement=[place], config_hash="9f2c")
+    wire = JOB_PLACEMENTS.encode(placed)
+    assert b'"virtual_stages":[0,2]' in wire
+    assert JOB_PLACEMENTS.decode(wire) == placed
+
+
 def test_a_wrong_type_fails_and_names_the_field() -> None:
     with pytest.raises(msgspec.ValidationError, match=r"ts_us"):
         KERNEL_EVENTS.decode(b'{"node":"n1","ts_us":"soon","kind":"xid"}')

@@ -42,6 +42,8 @@ class Parameter:
 class Model:
     """A model of two parameters."""
 
+    automatic_optimization = True
+
     def __init__(self) -> None:
         self.all = [Parameter(), Parameter()]
         self.config = SimpleNamespace(
@@ -96,6 +98,7 @@ class LightningTrainer:
                 call.on_train_batch_start(self, self.model, [1] * 16, i)
                 if fail_at == i + 1:
                     raise ValueError("bad batch")
+                call.on_before_backward(self, self.model, None)
                 for hook in self.model.all[0].hooks:
                     hook(None)
                 call.on_after_backward(self, self.model)
@@ -148,6 +151,19 @@ def test_lightnings_accumulated_batches_are_one_step(ear: Ear) -> None:
     found = [one for one in steps(until_end(ear)) if one["phase"] == "train"]
     assert [(one["step"], one["tokens"]) for one in found] == [(1, 32), (2, 32)]
     assert all(one["compute_s"] + one["data_s"] <= one["step_s"] for one in found)
+    for one in found:
+        microbatches = one["microbatch_forward_s"], one["microbatch_backward_s"]
+        assert [len(times) for times in microbatches] == [2, 2]
+        assert sum(map(sum, microbatches)) <= one["compute_s"] + 1e-5
+
+
+def test_where_the_users_own_code_optimizes_no_microbatches_are_claimed(ear: Ear) -> None:
+    trainer = LightningTrainer(lightning.Hooks("j", **options(ear)))
+    trainer.model.automatic_optimization = False
+    trainer.fit(2)
+    for one in steps(until_end(ear))[:2]:
+        assert one["compute_s"] > 0
+        assert "microbatch_forward_s" not in one
 
 
 def test_under_ddp_what_follows_the_last_gradient_is_waiting(ear: Ear) -> None:

@@ -86,6 +86,60 @@ def test_the_rest_of_a_span_may_turn_into_waiting(ear: Ear) -> None:
     one.end()
 
 
+def test_forward_and_backward_are_own_work_told_by_microbatch(ear: Ear) -> None:
+    Timer.done = True
+    one = run(ear.path, event=Timer)
+    with one.step(1) as s:
+        for seconds in (2.0, 3.0):
+            with s.forward():
+                Timer.clock += seconds
+            with s.backward():
+                Timer.clock += 2 * seconds
+                one.waits()
+                Timer.clock += 7.0
+        with s.compute():
+            Timer.clock += 1.0
+        s.global_batch_size = 512
+    found = ear.next("step")
+    assert found["microbatch_forward_s"] == [3.0, 4.0]  # each mark of this timer is a second later
+    assert found["microbatch_backward_s"] == [5.0, 7.0]
+    assert (found["compute_s"], found["wait_s"]) == (3 + 4 + 5 + 7 + 2, 2 * 8)
+    assert found["global_batch_size"] == 512
+    one.end()
+
+
+def test_a_configuration_is_told_with_the_start_and_every_step_until_it_changes(ear: Ear) -> None:
+    one = run(ear.path, config_hash="a1")
+    assert ear.next("hello")["config_hash"] == "a1"
+    with one.step(1):
+        one.configure("b2")
+    with one.step(2):
+        pass
+    told = [ear.any() for _ in range(4)]
+    steps = [(m["step"], m["config_hash"]) for m in told if m["type"] == "step"]
+    notes = [(m["kind"], m["state"], m["config_hash"]) for m in told if m.get("kind") == "note"]
+    assert (steps, notes) == ([(1, "a1"), (2, "b2")], [("note", "config", "b2")])
+    one.end()
+
+
+@pytest.mark.parametrize(("given", "told"), [(None, "env"), ("", "env"), (7, "7"), ("x" * 300, "x" * 256)])
+def test_a_configuration_comes_from_the_launcher_where_none_is_given(ear: Ear, given: Any, told: str) -> None:
+    one = Run("j", 0, 1, path=str(ear.path), env={"LOCKSTEP_CONFIG_HASH": "env"}, config_hash=given)
+    assert ear.next("hello")["config_hash"] == told
+    one.end()
+
+
+def test_microbatches_that_are_no_numbers_cost_that_report(ear: Ear) -> None:
+    one = run(ear.path)
+    one.report(1, microbatch_forward_s=["x"])  # type: ignore[list-item]
+    one.report(2, microbatch_forward_s=[0.1, float("nan")], microbatch_backward_s=[0.12345678, 0])
+    found = ear.next("step")
+    assert (found["step"], found["dropped"]) == (2, 1)
+    assert "microbatch_forward_s" not in found
+    assert found["microbatch_backward_s"] == [0.123457, 0.0]
+    one.end()
+
+
 def test_a_step_that_fails_is_not_reported_and_the_error_goes_on(ear: Ear) -> None:
     one = run(ear.path)
     with pytest.raises(ZeroDivisionError), one.step(1):

@@ -69,6 +69,38 @@ def test_a_long_flush_comes_in_pieces() -> None:
     assert [len(report.rank) for report in reports] == [ROWS_A_REPORT, 1]
 
 
+def test_many_microbatches_make_a_report_shorter() -> None:
+    times = [0.123456] * 1600
+    rows = [step(0, n, microbatch_forward_s=times, microbatch_backward_s=times) for n in range(30)]
+    reports = taken(rows).of(JOB_STEPS)
+    assert [len(report.rank) for report in reports] == [9, 9, 9, 3]
+    assert max(len(JOB_STEPS.encode(report)) for report in reports) < 400_000
+    assert reports[0].microbatch_forward_s == [times] * 9
+
+
+def test_steps_of_two_configurations_are_two_reports() -> None:
+    rows = [step(0, 1, config_hash="a"), step(0, 2, config_hash="b", global_batch_size=64), step(1, 1, config_hash="a")]
+    first, second = taken(rows).of(JOB_STEPS)
+    assert (first.config_hash, first.step, first.global_batch_size) == ("a", [1, 1], [])
+    assert (second.config_hash, second.step, second.global_batch_size) == ("b", [2], [64])
+
+
+def test_the_start_and_a_note_carry_the_configuration() -> None:
+    note = datagram("event", kind="note", ts_us=NOW, state="config", config_hash="b", step=9)
+    events = taken([hello(0, config_hash="a"), note]).of(JOB_EVENTS)
+    assert [(e.kind, e.state, e.config_hash, e.step) for e in events] == [
+        ("started", None, "a", None),
+        ("note", "config", "b", 9),
+    ]
+
+
+def test_a_placement_carries_virtual_stages() -> None:
+    coords = {"pp": 0, "virtual_stages": [0, 2]}
+    outlet = taken([hello(0, coords=coords), hello(1, coords={"pp": 1, "virtual_stages": [1, 3]})])
+    (placed,) = outlet.of(JOB_PLACEMENTS)
+    assert [place.coords.virtual_stages for place in placed.placement] == [(0, 2), (1, 3)]
+
+
 def test_steps_before_an_event_are_published_before_it() -> None:
     end = datagram("event", kind="ended", ts_us=NOW, state="completed")
     beat = datagram("event", kind="heartbeat", ts_us=NOW)

@@ -49,6 +49,7 @@ def test_a_line_of_megatron_stands_for_every_step_since_the_one_before() -> None
     assert rows(found) == [(102, 10.0), (103, 6.5), (104, 6.5), (105, 6.6), (106, 6.6), (106, 6.5)]
     assert set(column(found, "rank")) == {15}  # the last of 16 prints
     assert set(column(found, "tokens")) == {256 // 4 * 4096}
+    assert set(column(found, "global_batch_size")) == {256}
     assert column(found, "tflops_per_gpu") == [380.5, 402.1, 402.1, 396.0, 396.0, 402.0]
     first, second, *_ = (one for one in found if isinstance(one, Row) and one.step.step in (103, 104))
     assert first.end_us == second.step.start_us == 1777961786 * S + 500_000
@@ -102,6 +103,7 @@ def test_nemo_counts_from_0_and_srun_says_the_rank() -> None:
     found = of("nemo")
     assert rows(found) == [(0, 23.52), (1, 4.929), (2, 4.938)]
     assert column(found, "tflops_per_gpu") == [None, None, 1249.0]
+    assert column(found, "global_batch_size") == [16, 16, 16]
 
 
 def test_of_now_and_mean_the_first_is_read() -> None:
@@ -118,6 +120,7 @@ def test_torchtitans_steps_are_timed_by_its_stamps_less_saves_and_evaluations() 
     assert rows(found, "checkpoint") == [(10, 2.5)]
     assert rows(found, "eval") == [(20, 4.0)]
     assert set(column(found, "tokens")) == {2 * 2 * 8192}
+    assert set(column(found, "global_batch_size")) == {16}
     assert column(found, "tflops_per_gpu")[:2] == [189.7, 1039.16]
     (started,) = events(found, "started")
     assert started.model == ModelShape(params=8030261248.0, seq_len=8192, name="llama3 8B")
@@ -163,6 +166,7 @@ def test_deepspeeds_steps_are_timed_by_its_stamps() -> None:
     found = of("deepspeed")
     assert rows(found)[:2] == [(10, None), (11, 0.15)]
     assert rows(found)[-1] == (30, 0.15)
+    assert set(column(found, "global_batch_size")) == {32}
     (saved,) = events(found, "checkpoint")
     assert (saved.step, saved.seconds) == (20, 0.7)
     (ended,) = events(found, "ended")

@@ -103,6 +103,27 @@ def test_a_job_that_keeps_its_pace_is_not_slow() -> None:
     assert answers(made)["Is it slow against its own past?"] == "no"
 
 
+def test_another_configuration_and_batch_are_among_what_changed() -> None:
+    pairs = [
+        (
+            topic,
+            structs.replace(
+                message,
+                config_hash="a1" if message.step[0] < 60 else "b2",
+                global_batch_size=[512 if message.step[0] < 60 else 1024] * len(message.step),
+            )
+            if isinstance(message, StepReport)
+            else message,
+        )
+        for topic, message in longer(told(), "compute_s", 0.5, 60)
+    ]
+    changed = next(answer for answer in report(iter(pairs)).answers if answer.question == "What changed?")
+    assert changed.reply == "yes"
+    words = [line.split("  ", 1)[1] for line in changed.details]
+    assert "configuration a1 -> b2, step 60" in words
+    assert "global batch size 512 -> 1024, step 60" in words
+
+
 def test_a_hung_job_is_not_called_slow() -> None:
     made = report(told('[[faults]]\nkind = "job_hang"\ntarget = "train"\nfrom_s = 60\n'))
     assert made.verdict.cause.startswith(("job_hang", "comm_hang", "rank_silent"))

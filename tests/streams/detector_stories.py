@@ -27,6 +27,7 @@ from tests.streams.stories_lines import LINE_STORIES
 from tests.streams.stories_links import LINK_STORY
 from tests.streams.stories_lost import COUNT_STORY, LOST_STORY
 from tests.streams.stories_memory import MEMORY_STORY, WORN_STORY
+from tests.streams.stories_settings import SETTING_STORY
 from tests.streams.stories_steps import STEP_STORIES
 from tests.streams.stories_words import WORD_STORIES
 from tests.streams.story_form import Item, Story, Stretch
@@ -41,7 +42,11 @@ def blank(message: Message) -> Message:
         return structs.replace(message, columns=_nothing(message.columns))
     if isinstance(message, StepReport):
         unknown = [None] * len(message.rank)
-        return structs.replace(message, compute_s=unknown, step_s=unknown, wait_s=unknown)
+        return structs.replace(
+            message,
+            **dict.fromkeys(("compute_s", "step_s", "wait_s", "global_batch_size", "microbatch_forward_s"), unknown),
+            config_hash=None,
+        )
     if isinstance(message, CollectiveWindow):
         nothing = [None] * len(message.rank)
         return structs.replace(message, seq=nothing, exec_us=nothing, busbw_gbs=nothing)
@@ -238,6 +243,7 @@ STORIES = (
     *LINE_STORIES,
     *STEP_STORIES,
     *WORD_STORIES,
+    SETTING_STORY,
 )
 
 

@@ -38,13 +38,25 @@ class Job:
     cpu: Callable[[int, int], float] | None = None
     transfer: Callable[[int, int], float] | None = None
     tells_compute: bool = True
+    microbatches: Callable[[int, int], tuple[list[float], list[float]] | None] | None = None
+    """(rank, step) -> forward and backward times; None: not told of this step."""
+    virtual: Callable[[int], tuple[int, ...]] | None = None
+    """Rank -> its virtual stages."""
+    config: Callable[[int], str | None] = lambda _step: None
+    batch: Callable[[int], int] | None = None
+    """Step -> global batch size."""
 
     @property
     def world(self) -> int:
         return self.dp * self.pp * self.tp
 
     def coords(self, rank: int) -> Coords:
-        return Coords(pp=rank // (self.dp * self.tp), dp=rank // self.tp % self.dp, tp=rank % self.tp, cp=None, ep=None)
+        return Coords(
+            pp=rank // (self.dp * self.tp),
+            dp=rank // self.tp % self.dp,
+            tp=rank % self.tp,
+            virtual_stages=None if self.virtual is None else self.virtual(rank),
+        )
 
     def node(self, rank: int) -> str:
         return f"n{rank // self.per_node}"
@@ -76,6 +88,7 @@ class Job:
             data = self._column(self.data, step)
             transfer = self._column(self.transfer, step)
             cpu = self._column(self.cpu, step)
+            pairs = [] if self.microbatches is None else [self.microbatches(r, step) for r in range(self.world)]
             own = [c + d for c, d in zip(compute, data or [0.0] * self.world, strict=True)]
             total = max(own) + max(transfer or [0.2])
             ts_us += int(total * S)
@@ -96,6 +109,10 @@ class Job:
                         transfer_s=[transfer[r] for r in ranks] if transfer else [],
                         data_s=[data[r] for r in ranks] if data else [],
                         cpu_s=[cpu[r] for r in ranks] if cpu else [],
+                        microbatch_forward_s=[p and p[0] for p in (pairs[r] for r in ranks)] if pairs else [],
+                        microbatch_backward_s=[p and p[1] for p in (pairs[r] for r in ranks)] if pairs else [],
+                        global_batch_size=[self.batch(step)] * len(ranks) if self.batch is not None else [],
+                        config_hash=self.config(step),
                     )
                 )
         return out

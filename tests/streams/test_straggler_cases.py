@@ -247,3 +247,35 @@ def test_models_in_one_role_are_compared_by_what_they_make_of_their_peak() -> No
 def test_without_a_dtype_only_the_times_are_compared() -> None:
     (edge,) = run(mixed(None))
     assert (edge.cause, edge.confidence) == ("mixed_hardware_inefficiency", "low")
+
+
+def test_a_stage_is_named_with_the_virtual_stages_that_it_holds() -> None:
+    plain = noisy(3, 1.0, 0.01)
+    job = Job(
+        dp=4,
+        pp=2,
+        compute=lambda r, s: plain(r, s) * (1.6 if r >= 4 else 1.0),
+        virtual=lambda r: (0, 2) if r < 4 else (1, 3),
+        steps=60,
+    )
+    (edge,) = told(job)
+    assert edge.summary.startswith("pipeline stage 1 (virtual stages 1, 3) of j computes 1.60 times as long")
+
+
+def test_a_replica_with_another_layout_is_not_slow_but_one_that_lags_behind_its_own_layout_is() -> None:
+    """Two of four replicas hold three layers more in the first stage, and so less in the second."""
+
+    def work(rank: int, step: int) -> float:
+        more = rank % 4 >= 2
+        return noisy(16, 1.0, 0.01)(rank, step) * (1.3 if more == (rank < 4) else 1.0)
+
+    def layout(rank: int) -> tuple[int, ...]:
+        return (0 if rank < 4 else 1, 2 if rank % 4 >= 2 else 3)
+
+    unknown = Job(dp=4, pp=2, per_node=1, compute=work, steps=60)
+    assert blamed(told(unknown)) == {2, 3, 4, 5}
+    known = Job(dp=4, pp=2, per_node=1, compute=work, steps=60, virtual=layout)
+    assert [f for f in told(known) if f.severity != "info"] == []
+    slow = slow_from(6, 30, 1.3)
+    late = Job(dp=4, pp=2, per_node=1, compute=lambda r, s: work(r, s) * slow(r, s), steps=60, virtual=layout)
+    assert blamed(told(late)) == {6}

@@ -84,7 +84,7 @@ def port_scrape(ts_us: int = T0, **changes: Any) -> PortScrape:
 def job_placed(ts_us: int = T0, nodes: tuple[str, ...] = ("n1", "n2"), **changes: Any) -> JobEvent:
     """A rank a node."""
     placement = [
-        Placement(rank=rank, node=node, gpu_uuid=f"GPU-{node}", coords=Coords(dp=rank))
+        Placement(rank=rank, node=node, gpu_uuid=f"GPU-{node}", coords=Coords(dp=rank, virtual_stages=(rank, rank + 2)))
         for rank, node in enumerate(nodes)
     ]
     return JobEvent(job="train", kind="placed", ts_us=ts_us, placement=placement, **changes)
@@ -166,11 +166,17 @@ def one_of_each() -> list[tuple[Topic[Any], Message]]:
                 step_s=[1.5, 2.0],
                 compute_s=[1.0, 1.75],
                 tokens=[4096, None],
+                global_batch_size=[512, None],
+                microbatch_forward_s=[[0.25, 0.5], None],
+                microbatch_backward_s=[[0.5, 1.0], []],
+                config_hash="9f2c",
             ),
         ),
         (
             JOB_EVENTS,
-            JobEvent(job="train", kind="started", ts_us=T0, model=ModelShape(name="llama", params=7e9)),
+            JobEvent(
+                job="train", kind="started", ts_us=T0, model=ModelShape(name="llama", params=7e9), config_hash="9f2c"
+            ),
         ),
         (JOB_PLACEMENTS, job_placed()),
         (FABRIC_SCRAPES, port_scrape()),

@@ -7,7 +7,7 @@ from msgspec import structs
 from collectors.contract.fabric import PortScrape
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.message import Message
-from collectors.contract.topics import JOB_PLACEMENTS, REJECTED
+from collectors.contract.topics import JOB_PLACEMENTS, JOB_STEPS, REJECTED
 from streams.contract import STREAM_TOPICS
 from tests.warehouse.messages import T0, job_placed, one_of_each
 from warehouse.loader import write
@@ -62,3 +62,12 @@ def test_what_was_loaded_twice_comes_out_once_where_it_would_count(
     rows = [m for _, m in messages(lake, T0 - MANY, T0 + MANY) if isinstance(m, GpuScrape | PortScrape)]
     assert len(rows) == 2
     assert "StepReport" in twice
+
+
+def test_reports_of_two_configurations_at_one_time_come_out_apart(
+    lake: duckdb.DuckDBPyConnection, place: Place
+) -> None:
+    first = next(m for t, m in LOADED if t is JOB_STEPS)
+    other = structs.replace(first, config_hash="a0", step=[4, 4])
+    write(lake, [(JOB_STEPS, [first, other])], place=place)
+    assert [m for t, m in messages(lake, T0 - MANY, T0 + MANY) if t is JOB_STEPS] == [first, other]

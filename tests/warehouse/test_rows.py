@@ -145,9 +145,9 @@ def test_a_time_in_the_wrong_unit_is_told() -> None:
 def test_a_placed_event_is_one_event_and_a_row_a_rank() -> None:
     tables = rows_of(JOB_EVENTS.name, [job_placed()])
     assert shown(tables, "job_events", "job", "kind", "ranks", "topic") == [("train", "placed", 2, "job.events.v1")]
-    assert shown(tables, "placements", "rank", "node", "gpu_uuid", "dp", "tp") == [
-        (0, "n1", "GPU-n1", 0, None),
-        (1, "n2", "GPU-n2", 1, None),
+    assert shown(tables, "placements", "rank", "node", "gpu_uuid", "dp", "tp", "virtual_stages") == [
+        (0, "n1", "GPU-n1", 0, None, [0, 2]),
+        (1, "n2", "GPU-n2", 1, None, [1, 3]),
     ]
 
 
@@ -155,6 +155,15 @@ def test_a_column_of_a_step_report_that_was_not_sent_is_null() -> None:
     report = next(message for topic, message in one_of_each() if topic is JOB_STEPS)
     rows = shown(rows_of(JOB_STEPS.name, [report]), "rank_steps", "rank", "step_s", "wait_s", "tokens")
     assert rows == [(0, 1.5, None, 4096), (1, 2.0, None, None)]
+
+
+def test_microbatches_are_lists_and_a_configuration_stands_in_every_row() -> None:
+    report = next(message for topic, message in one_of_each() if topic is JOB_STEPS)
+    names = ("global_batch_size", "microbatch_forward_s", "microbatch_backward_s", "config_hash")
+    assert shown(rows_of(JOB_STEPS.name, [report]), "rank_steps", *names) == [
+        (512, [0.25, 0.5], [0.5, 1.0], "9f2c"),
+        (None, None, [], "9f2c"),
+    ]
 
 
 def test_a_dump_of_the_flight_recorder_keeps_what_did_not_finish() -> None:

@@ -18,27 +18,36 @@ from collectors.contract.job import (
 from warehouse.past.reading import Row, rows, runs, sent
 from warehouse.rows.job import COLLECTIVE_OPTIONAL, MEMBER, SHAPE, STEP_OPTIONAL
 
-REPORT = ("ts_us", "cluster", "job", "attempt", "node")
+REPORT = ("ts_us", "cluster", "job", "attempt", "node", "config_hash")
 WINDOW = ("ts_us", "cluster", "job", "node", "source", "comm", "pid", "job_rank")
 PLACED = ("ts_us", "cluster", "job", "topic", "source")
-OF_EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token", "source")
+OF_EVENT = (
+    "state",
+    "reason",
+    "step",
+    "bytes",
+    "seconds",
+    "rank",
+    "node",
+    "pid",
+    "flops_per_token",
+    "source",
+    "config_hash",
+)
 
 
 def step_messages(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) -> Iterator[StepReport]:
     """A report a node and time of closing."""
-    for (ts_us, cluster, job, attempt, node), found in runs(rows(connection, "rank_steps", start_us, end_us), REPORT):
+    for key, found in runs(rows(connection, "rank_steps", start_us, end_us), REPORT):
         steps = list({(row["rank"], row["step"]): row for row in found}.values())
+        told: dict[str, Any] = dict(zip(REPORT, key, strict=True))
+        told |= {name: sent([row[name] for row in steps]) for name in STEP_OPTIONAL}
         yield StepReport(
-            cluster=cluster,
-            ts_us=ts_us,
-            job=job,
-            attempt=attempt,
-            node=node,
+            **told,
             rank=[row["rank"] for row in steps],
             step=[row["step"] for row in steps],
             phase=[row["phase"] for row in steps],
             start_us=sent([row["start_us"] for row in steps]),
-            **{name: sent([row[name] for row in steps]) for name in STEP_OPTIONAL},
         )
 
 
@@ -124,7 +133,10 @@ def _placement(found: Sequence[Row]) -> list[Placement]:
             gpu_index=row["gpu_index"],
             pod=row["pod"],
             gpu_model=row["gpu_model"],
-            coords=Coords(**{name: row[name] for name in ("dp", "tp", "pp", "cp", "ep")}),
+            coords=Coords(
+                **{name: row[name] for name in ("dp", "tp", "pp", "cp", "ep")},
+                virtual_stages=None if row["virtual_stages"] is None else tuple(row["virtual_stages"]),
+            ),
         )
         for row in {row["rank"]: row for row in found}.values()
     ]

@@ -8,7 +8,10 @@ from collectors.contract.job import CollectiveWindow, JobEvent, ModelShape, Step
 from warehouse.rows.arrow import Tables, build, check_parallel, from_rows
 
 STEP = ("step_s", "compute_s", "wait_s", "transfer_s", "data_s", "checkpoint_s", "cpu_s")
-STEP_OPTIONAL = (*STEP, "tokens", "sum_sq_len", "tflops_per_gpu")
+STEP_OPTIONAL = (
+    *(*STEP, "tokens", "sum_sq_len", "tflops_per_gpu"),
+    *("global_batch_size", "microbatch_forward_s", "microbatch_backward_s"),
+)
 COLLECTIVE_OPTIONAL = {
     name: name.replace("_us", "_at") if name in ("created_us", "started_us", "completed_us") else name
     for name in (
@@ -19,7 +22,10 @@ COLLECTIVE_OPTIONAL = {
 """Column of the message -> column of the table."""
 OF_MEMBERS = ("cluster", "job", "node", "ts", "source", "comm", "comm_size", "comm_name")
 MEMBER = ("rank", "host", "pid", "gpu", "nvml", "pci", "state", "error")
-EVENT = ("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token", "source", "aliases")
+EVENT = (
+    *("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token", "source", "aliases"),
+    "config_hash",
+)
 SHAPE = ("params", "active_params", "layers", "heads", "head_dim", "seq_len", "dtype")
 EVENTS = ("cluster", "job", "attempt", "ts", "topic", "kind", "ranks", "model", *SHAPE, *EVENT)
 PLACEMENTS = (
@@ -40,12 +46,13 @@ PLACEMENTS = (
     "source",
     "gpu_index",
     "pod",
+    "virtual_stages",
 )
 
 
 def step_tables(messages: Sequence[StepReport]) -> Tables:
     """A row a rank and step. Raises ValueError for columns of unequal length."""
-    same = ("cluster", "job", "attempt", "node")
+    same = ("cluster", "job", "attempt", "node", "config_hash")
     columns: dict[str, list[Any]] = {
         name: [] for name in (*same, "ts", "rank", "step", "phase", "start_at", *STEP_OPTIONAL)
     }
@@ -120,7 +127,7 @@ def job_tables(messages: Sequence[JobEvent], topic: str) -> Tables:
         for at in message.placement:
             c = at.coords
             where = (at.rank, at.node, at.gpu_uuid, at.gpu_model, c.dp, c.tp, c.pp, c.cp, c.ep)
-            placements.append((*of_event, *where, message.source, at.gpu_index, at.pod))
+            placements.append((*of_event, *where, message.source, at.gpu_index, at.pod, c.virtual_stages))
     return from_rows("job_events", EVENTS, events) | from_rows("placements", PLACEMENTS, placements)
 
 

@@ -1,5 +1,6 @@
 -- Grain: one event in a job's life, per topic that carried it: a placed event may stand twice, from job.events and job.placements.
 -- source: who told a placement or an end, NULL: the job itself. aliases: its number at the scheduler, its pods.
+-- config_hash: what the job runs with from here on; a change while it runs is a note of state config.
 -- The placement itself stands in placements, one row a rank.
 create table if not exists job_events (
     cluster VARCHAR,
@@ -27,5 +28,6 @@ create table if not exists job_events (
     node VARCHAR,
     pid BIGINT,
     source VARCHAR,
-    aliases VARCHAR[]
+    aliases VARCHAR[],
+    config_hash VARCHAR
 )

@@ -1,5 +1,7 @@
 -- Grain: cluster x job x attempt x rank x step, as reported. A step that was repeated after a restart stands once per attempt.
 -- Never sum step_s over ranks as wall time: ranks run side by side. tokens are the rank's own.
+-- global_batch_size is the whole job's: the same on all ranks, never to be added up over them.
+-- microbatch_*_s: one entry a microbatch, both in one order; told of some steps only. config_hash: what the job ran with.
 -- ts is when the node's collector closed the report; start_at is the rank's own clock.
 create table if not exists rank_steps (
     cluster VARCHAR,
@@ -20,5 +22,9 @@ create table if not exists rank_steps (
     cpu_s REAL,
     tokens BIGINT,
     sum_sq_len BIGINT,
-    tflops_per_gpu REAL
+    tflops_per_gpu REAL,
+    global_batch_size BIGINT,
+    microbatch_forward_s REAL[],
+    microbatch_backward_s REAL[],
+    config_hash VARCHAR
 )

@@ -33,6 +33,7 @@ select
     source,
     gpu_index,
     pod,
+    virtual_stages,
     ts as from_ts,
     until_ts
 from placed

@@ -20,5 +20,7 @@ select
     tokens,
     tokens / nullif(step_s, 0) as tokens_per_s,
     tflops_per_gpu,
+    global_batch_size,
+    config_hash,
     ts as reported_at
 from rank_steps

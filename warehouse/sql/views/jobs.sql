@@ -15,6 +15,7 @@ select
     count(*) filter (where kind = 'checkpoint') as checkpoints,
     sum(seconds) filter (where kind = 'checkpoint') as checkpoint_s,
     arg_max(model, ts) filter (where model is not null) as model,
+    arg_max(config_hash, ts) filter (where config_hash is not null) as config_hash,
     max(params) as params,
     max(flops_per_token) as flops_per_token
 from (select distinct * exclude (topic) from job_events)
