@@ -27,18 +27,17 @@ from warehouse.past.fabric import link_messages, port_messages
 from warehouse.past.gpus import gpu_messages
 from warehouse.past.jobs import job_messages, placed_before, step_messages, window_messages
 from warehouse.past.reading import Row, rows
+from warehouse.past.spans import spans
 from warehouse.rows.node import BEAT, KERNEL, STATE
 
 Pair = tuple[Topic[Any], Message]
-CHUNK_US = 900_000_000
-"""Read so much at a time: a thousand GPUs at 5 s are 180,000 rows."""
 
 
 def messages(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) -> Iterator[Pair]:
     """What was loaded from `start_us` up to before `end_us`, after what stood by then (placements, cables, ...)."""
     yield from _standing(connection, start_us)
-    for begin in range(start_us, end_us, CHUNK_US):
-        yield from _chunk(connection, begin, min(begin + CHUNK_US, end_us))
+    for begin, end in spans(connection, start_us, end_us):
+        yield from _chunk(connection, begin, end)
 
 
 def _standing(connection: duckdb.DuckDBPyConnection, start_us: int) -> Iterator[Pair]:
