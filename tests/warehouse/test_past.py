@@ -12,7 +12,7 @@ from collectors.contract.fabric import PortScrape
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.message import Message
 from collectors.contract.topics import FABRIC_SCRAPES, JOB_PLACEMENTS, REJECTED
-from streams.contract import STREAM_TOPICS
+from streams.contract import ORDERS, STREAM_TOPICS, Order
 from tests.warehouse.full_messages import bare, full
 from tests.warehouse.messages import T0, job_placed, one_of_each, port_scrape
 from warehouse.loader import write
@@ -20,7 +20,7 @@ from warehouse.past.messages import messages
 from warehouse.past.spans import spans
 from warehouse.place import Place
 
-LOADED = [(t, m) for t, m in one_of_each() if t not in (*STREAM_TOPICS, REJECTED)]
+LOADED = [(t, m) for t, m in one_of_each() if t is ORDERS or t not in (*STREAM_TOPICS, REJECTED)]
 MANY = 10 * 1_000_000
 
 
@@ -74,7 +74,12 @@ def test_nothing_from_outside_the_span_but_what_stood_when_it_began(
 ) -> None:
     write(lake, [(topic, [message]) for topic, message in one_of_each()], place=place)
     later = list(messages(lake, T0 + MANY, T0 + 2 * MANY))
-    assert {t.name for t, _ in later} == {"job.placements.v1", "fabric.links.v1", "node.states.v1"}
+    assert {t.name for t, _ in later} == {
+        "job.placements.v1",
+        "fabric.links.v1",
+        "node.states.v1",
+        "incident.orders.v1",
+    }
     assert [m for t, m in later if t is JOB_PLACEMENTS] == [job_placed()]
     assert list(messages(lake, T0 - 2 * MANY, T0 - MANY)) == []
 
@@ -131,3 +136,20 @@ def test_only_stretches_with_rows_are_read_and_each_row_once(lake: duckdb.DuckDB
     assert list(spans(lake, at[1], at[1] + 1, most=1)) == [(at[1], at[1] + 1)]
     assert list(spans(lake, at[1], at[2], most=1)) == [(at[1], first + 2 * minute)]
     assert list(spans(lake, first - day, first)) == []
+
+
+def test_orders_that_still_hold_when_the_span_begins_are_told_with_their_last_word(
+    lake: duckdb.DuckDBPyConnection, place: Place
+) -> None:
+    until = T0 + 3 * MANY
+    work = Order(
+        id="o-1", ts_us=T0, kind="maintenance", parts=["node:n1"], from_us=T0, until_us=until, by="mika", why="DIMMs"
+    )
+    over = Order(id="o-2", ts_us=T0, kind="mute", cause="xid_79", until_us=T0 + 5, by="mika")
+    ended = [
+        Order(id="o-3", ts_us=T0 + 1, kind="mute", by="mika"),
+        Order(id="o-3", ts_us=T0 + 2, kind="unmute", by="mika"),
+    ]
+    write(lake, [(ORDERS, [work, over, *ended])], place=place)
+    assert [m for _, m in messages(lake, T0 + MANY, T0 + 2 * MANY)] == [work, ended[1]]
+    assert [m for _, m in messages(lake, T0, T0 + MANY)] == [work, over, *ended]

@@ -11,6 +11,7 @@ from (
     select ts from kernel_events union all
     select ts from links union all
     select ts from node_states union all
+    select ts from orders union all
     select ts from placements union all
     select ts from port_classes union all
     select ts from port_fields union all
