@@ -3,6 +3,7 @@
 Pure but for the messages that it is handed: incidents of then and of now are matched by part and time.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,12 +49,19 @@ class Match:
     now: Told | None
 
     @property
+    def told(self) -> Told:
+        """As it would be told now; as it was, where it would not."""
+        told = self.now or self.then
+        assert told is not None
+        return told
+
+    @property
     def word(self) -> str:
         """What became of it."""
         if self.then is None:
-            return "only with the new limits"
+            return "new"
         if self.now is None:
-            return "only then"
+            return "gone"
         if self.then.page != self.now.page:
             return "now pages" if self.now.page else "pages no more"
         return "the same" if self.then.cause == self.now.cause else "another cause"
@@ -119,13 +127,48 @@ def matched(then: Sequence[Told], now: Sequence[Told]) -> list[Match]:
             out.append(Match(then[i], now[j]))
     out += [Match(told, None) for i, told in enumerate(then) if i not in taken_then]
     out += [Match(None, told) for j, told in enumerate(now) if j not in taken_now]
-    return sorted(out, key=lambda match: _first(match).opened_us)
+    return sorted(out, key=lambda match: match.told.opened_us)
 
 
-def _first(match: Match) -> Told:
-    told = match.then or match.now
-    assert told is not None
-    return told
+def begun_within(matches: Iterable[Match], start_us: int) -> list[Match]:
+    """Without what was open already, on either side, when the span began: neither limit can be credited with it."""
+    return [m for m in matches if all(told is None or told.opened_us >= start_us for told in (m.then, m.now))]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Incidents of one cause or of one day, then and with the new limits."""
+
+    pages_then: int = 0
+    tickets_then: int = 0
+    pages_now: int = 0
+    tickets_now: int = 0
+    new: int = 0
+    """Told only with the new limits."""
+    gone: int = 0
+    """Told only then."""
+
+    def take(self, then: Told | None, now: Told | None) -> None:
+        """Count one match, or one side of it."""
+        if then is not None:
+            self.pages_then += then.page
+            self.tickets_then += not then.page
+        if now is not None:
+            self.pages_now += now.page
+            self.tickets_now += not now.page
+
+
+def tallies(matches: Iterable[Match], name: Callable[[Told], str]) -> dict[str, Tally]:
+    """By the name of each side, which may differ: its cause, or the day on which it began."""
+    out: dict[str, Tally] = defaultdict(Tally)
+    for match in matches:
+        if match.then is not None:
+            out[name(match.then)].take(match.then, None)
+        if match.now is not None:
+            out[name(match.now)].take(None, match.now)
+        out[name(match.told)].new += match.then is None
+        out[name(match.told)].gone += match.now is None
+    return dict(sorted(out.items()))
 
 
 def _at_one_time(a: Told, b: Told) -> bool:

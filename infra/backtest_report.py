@@ -1,18 +1,22 @@
 """The lines of `lockstep backtest`, what was told then, and its progress."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
-from infra.backtest import Match, Told
+from infra.backtest import Match, Tally, Told, tallies
 from warehouse.opening import Connection
 from warehouse.past.reading import rows
 
+COLUMNS = ("pages then", "now", "tickets then", "now", "new", "gone")
+WIDEST = 28
+"""Of a verdict with its severity."""
+
 
 def then(connection: Connection, start_us: int, end_us: int) -> list[Told]:
-    """Incidents that began in the span, as the warehouse knows them."""
+    """Incidents that were open in the span, as the warehouse knows them."""
     return [
         Told(
             cluster=row["cluster"],
@@ -27,27 +31,59 @@ def then(connection: Connection, start_us: int, end_us: int) -> list[Told]:
             planned=row["planned"] is not None,
         )
         for row in rows(connection, "incidents", start_us, end_us)
-        if row["opened_us"] >= start_us
     ]
 
 
-def lines(matches: Sequence[Match], was: Sequence[Told], now: Sequence[Told], everything: bool) -> Iterator[str]:
-    """What differs, oldest first, and the totals; what stayed the same only when asked for."""
+def lines(matches: Sequence[Match], everything: bool) -> Iterator[str]:
+    """What differs, oldest first; then all of it by cause and by day. What stayed the same only when asked for."""
     shown = [match for match in matches if everything or match.word != "the same"]
-    for match in shown:
-        told = match.now or match.then
-        assert told is not None
-        cause = told.cause
-        if match.then is not None and match.now is not None and match.then.cause != match.now.cause:
-            cause = f"{match.then.cause} -> {match.now.cause}"
-        when = datetime.fromtimestamp(told.opened_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        yield f"{when}  {match.word:<24}  {told.severity:<8}  {cause}  {told.part}  {told.summary}"
+    yield from map(_line, shown)
+    if not matches:
+        yield "no incidents, neither then nor with these limits"
+        return
+    if shown:
+        yield ""
+    yield from _table("cause", tallies(matches, lambda told: told.cause))
+    yield ""
+    yield from _table("day (UTC)", tallies(matches, day))
     words = Counter(match.word for match in matches)
-    counted = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), key=lambda item: -item[1])) or "none"
+    was, now = [m.then for m in matches if m.then], [m.now for m in matches if m.now]
+    yield ""
     yield (
-        f"incidents: {len(was)} then, {len(now)} with these limits ({counted}); "
+        f"incidents: {len(was)} then, {len(now)} with these limits "
+        f"({', '.join(f'{n} {word}' for word, n in words.most_common())}); "
         f"pages: {sum(t.page for t in was)} then, {sum(t.page for t in now)} with these limits"
     )
+
+
+def day(told: Told) -> str:
+    """On which it began, UTC."""
+    return _moment(told, "%Y-%m-%d")
+
+
+def _line(match: Match) -> str:
+    """`--json` has the whole summary and the id of the part."""
+    told, was = match.told, match.then
+    cause = f"{was.cause} -> {told.cause}" if was is not None and was.cause != told.cause else told.cause
+    what = f"{match.word} ({'page' if told.page else 'ticket'})"
+    jobs = f"; jobs: {', '.join(told.jobs)}" if told.jobs else ""
+    return f"{_moment(told, '%Y-%m-%d %H:%M:%S')}  {what:<{WIDEST}}  {cause}  {told.summary.split('; ')[0]}{jobs}"
+
+
+def _moment(told: Told, form: str) -> str:
+    return datetime.fromtimestamp(told.opened_us / 1e6, UTC).strftime(form)
+
+
+def _table(head: str, found: Mapping[str, Tally]) -> Iterator[str]:
+    width = max(len(head), *map(len, found))
+    yield f"{head:<{width}}  " + "  ".join(COLUMNS)
+    for name, tally in found.items():
+        counts = (
+            *(tally.pages_then, tally.pages_now, tally.tickets_then, tally.tickets_now),
+            *(tally.new, tally.gone),
+        )
+        cells = (f"{count:>{len(column)}}" for count, column in zip(counts, COLUMNS, strict=True))
+        yield f"{name:<{width}}  " + "  ".join(cells)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class PortScrape(Message, frozen=True, kw_only=True):
     def epoch_of(self, row: int) -> str:
         """The restart marker of one port's counters: the device's own and the port's."""
         if row < len(self.port_epochs) and (own := self.port_epochs[row]):
-            return f"{self.epoch}/{own}"
+            return f"{self.epoch}/{own}" if self.epoch else own
         return self.epoch
 
 

@@ -73,4 +73,4 @@ def test_samples_are_values_that_were_read() -> None:
 def test_the_epoch_of_a_port_is_its_own() -> None:
     rows = [Row(Port(name="a"), [("ib_sysfs", "symbol_error", "1")], epoch="dev:1"), row("b")]
     [scrape] = cut(*rows)
-    assert [scrape.epoch_of(0), scrape.epoch_of(1)] == ["/dev:1", ""]
+    assert [scrape.epoch_of(0), scrape.epoch_of(1)] == ["dev:1", ""]

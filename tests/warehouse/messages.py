@@ -150,6 +150,7 @@ def one_of_each() -> list[tuple[Topic[Any], Message]]:
                 seq=[5, 5],
                 coll=["AllReduce", "AllReduce"],
                 exec_us=[10.5, 4.25],
+                last_completed=5,
                 members=[CommMember(rank=0, host="n1", pid=7, gpu=0, state="ready")],
             ),
         ),

@@ -4,6 +4,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from msgspec import structs
 
 from collectors.contract.gpu import Gpu, GpuScrape
 from collectors.contract.topics import GPU_SCRAPES
@@ -111,3 +112,29 @@ def test_what_is_older_than_the_window_is_left_out(lake: Lake, place: Place, lat
     scrapes = [scrape(h * HOUR, {"310": 50.0 * h}) for h in (0, 1)]
     write(lake, [(GPU_SCRAPES, scrapes)], place=place)
     assert node_pasts(lake, START + late_days * DAY_US + 1) == []
+
+
+def test_memory_that_is_bounded_changes_nothing_whatever_the_cluster(lake: Lake, place: Place) -> None:
+    """A UUID of an exporter that tells none is the node's name and a number: it may stand in two clusters."""
+    scrapes = [
+        scrape(
+            h * HOUR, {"310": grown * h, "394": float(h)}, cluster=cluster, gpus=[Gpu(uuid="n1/gpu0"), Gpu(uuid=own)]
+        )
+        for cluster, own, grown in (("east", "GPU-e", 20.0), ("west", "GPU-w", 30.0))
+        for h in range(5)
+    ]
+    both = [structs.replace(one, columns={field: [v[0], v[0]] for field, v in one.columns.items()}) for one in scrapes]
+    write(lake, [(GPU_SCRAPES, both)], place=place)
+    end_us = START + DAY_US
+    by_one = node_pasts(lake, end_us, most=1)
+    assert [(past.cluster, [gpu.days for gpu in past.gpus]) for past in by_one] == [
+        ("east", [{DAY0: 80.0}, {DAY0: 80.0}]),
+        ("west", [{DAY0: 120.0}, {DAY0: 120.0}]),
+    ]
+    assert by_one == node_pasts(lake, end_us)
+
+
+def test_days_of_the_whole_window_are_counted(lake: Lake, place: Place) -> None:
+    write(lake, [(GPU_SCRAPES, [scrape(d * DAY_US, {"310": 0.0}) for d in (0, 1, 40, 63)])], place=place)
+    (past,) = node_pasts(lake, START + 64 * DAY_US - 1, days=64)
+    assert [gpu.seen_days for gpu in past.gpus] == [4, 4]

@@ -123,8 +123,24 @@ def test_counters_of_one_priority_share_a_row_and_those_of_another_scrape_do_not
     assert ("Ethernet4", "pfc_tx_frames", "3", 4.5) in shown(tables, "port_fields", "port", "counter", "index", "value")
 
 
-def test_a_scrape_without_gpus_has_no_rows() -> None:
-    assert rows_of(GPU_SCRAPES.name, [gpu_scrape(gpus=[], columns={}, named={}, errors={})]) == {}
+def test_a_scrape_without_gpus_is_a_row_that_names_the_node_and_no_silence() -> None:
+    tables = rows_of(GPU_SCRAPES.name, [gpu_scrape(gpus=[], columns={}, named={}, errors={})])
+    assert tables.keys() == {"gpu_fields"}
+    assert shown(tables, "gpu_fields", "node", "entity", "part", "field", "name", "gpu_uuid") == [
+        ("n1", "node", "n1", None, None, None)
+    ]
+
+
+def test_a_device_without_ports_is_a_row_among_those_of_others() -> None:
+    bare = port_scrape(device="leaf2", ports=[], columns={}, named={}, kind="hca")
+    tables = rows_of(FABRIC_SCRAPES.name, [port_scrape(), bare, port_scrape(T0 + 1)])
+    assert shown(tables, "port_scrapes", "device", "kind", "port", "rx_bytes") == [
+        ("leaf1", "switch", "Ethernet0", 2**64 - 1),
+        ("leaf1", "switch", "Ethernet4", 5),
+        ("leaf2", "hca", None, None),
+        ("leaf1", "switch", "Ethernet0", 2**64 - 1),
+        ("leaf1", "switch", "Ethernet4", 5),
+    ]
 
 
 def test_a_piece_of_a_scrape_has_no_rows_since_the_whole_one_follows() -> None:

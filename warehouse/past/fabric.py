@@ -1,15 +1,14 @@
-"""`port_scrapes`, `port_classes` and `port_fields` as `PortScrape` again, `links` as `Link`.
-
-How wide a counter is and how often its device renews it is not in the warehouse: a 32-bit wrap looks like a restart.
-"""
+"""`port_scrapes`, `port_classes` and `port_fields` as `PortScrape` again, `links` as `Link`."""
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import duckdb
+import msgspec
 
-from collectors.contract.fabric import Link, Port, PortScrape
+from collectors.contract.fabric import CounterForm, Link, Port, PortScrape
 from warehouse.past.reading import Row, rows, runs
 from warehouse.rows.fabric import LINK, PORT, PORT_COLUMNS, class_columns, port_columns
 
@@ -25,8 +24,7 @@ def port_messages(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: 
         for row in rows(connection, name, start_us, end_us):
             beside[name][tuple(row[part] for part in KEY)].append(row)
     for key, found in runs(rows(connection, "port_scrapes", start_us, end_us), KEY):
-        ports = list({row["port"]: row for row in found}.values())
-        yield _scrape(key, ports, beside["port_classes"].pop(key, []), beside["port_fields"].pop(key, []))
+        yield _scrape(key, found, beside["port_classes"].pop(key, []), beside["port_fields"].pop(key, []))
 
 
 def link_messages(found: list[Row]) -> Iterator[Link]:
@@ -37,8 +35,10 @@ def link_messages(found: list[Row]) -> Iterator[Link]:
         yield Link(ts_us=row["ts_us"], **values)
 
 
-def _scrape(key: tuple[Any, ...], ports: list[Row], classes: list[Row], fields: list[Row]) -> PortScrape:
+def _scrape(key: tuple[Any, ...], found: list[Row], classes: list[Row], fields: list[Row]) -> PortScrape:
     ts_us, cluster, device = key
+    first = found[0]
+    ports = list({row["port"]: row for row in found if row["port"] is not None}.values())
     place = {row["port"]: at for at, row in enumerate(ports)}
     columns: Columns = {}
     named: Columns = {}
@@ -51,9 +51,8 @@ def _scrape(key: tuple[Any, ...], ports: list[Row], classes: list[Row], fields: 
     for row in fields:
         if row["port"] in place:
             _long(columns, named, saturated, row, place[row["port"]], len(ports))
-    first = ports[0]
-    epochs = [row["epoch"] or "" for row in ports]
-    alike = all(epoch == epochs[0] for epoch in epochs)
+    epochs = [row["epoch"] or "" for row in ports or found]
+    alike = len(set(epochs)) == 1
     return PortScrape(
         cluster=cluster,
         ts_us=ts_us,
@@ -65,9 +64,16 @@ def _scrape(key: tuple[Any, ...], ports: list[Row], classes: list[Row], fields: 
         baseline=bool(first["baseline"]),
         ports=[Port(**{part: row[column] for part, column in zip(PORT, PORT_COLUMNS, strict=True)}) for row in ports],
         columns=columns,
+        forms=_forms(first["forms"]),
         named=named,
         saturated=saturated,
     )
+
+
+@cache
+def _forms(text: str | None) -> dict[str, CounterForm]:
+    """Rows that were written before forms were kept count as plain: a fall there is a restart, never a wrap."""
+    return {} if text is None else msgspec.json.decode(text, type=dict[str, CounterForm])
 
 
 def _wide(columns: Columns, row: Row, counters: dict[str, str], suffix: str, at: int, count: int) -> None:

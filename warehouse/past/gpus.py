@@ -38,6 +38,8 @@ def _scrape(key: Key, wide: list[Row], long: list[Row]) -> GpuScrape:
     named: dict[str, list[float | None]] = {}
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in long:
+        if row["field"] is None and row["name"] is None:
+            continue  # stands for a scrape that had nothing
         if row["entity"] is not None:
             parts[row["entity"]].append(row)
             continue

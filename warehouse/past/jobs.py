@@ -1,4 +1,4 @@
-"""`rank_steps`, `job_events` with `placements`, `collectives` with `comm_members` as their messages again."""
+"""`rank_steps`, `job_events` with `placements`, `collectives` with what stands beside them as their messages again."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,15 @@ from collectors.contract.job import (
     StepReport,
 )
 from warehouse.past.reading import Row, rows, runs, sent
-from warehouse.rows.job import COLLECTIVE_OPTIONAL, MEMBER, SHAPE, STEP_OPTIONAL
+from warehouse.rows.job import BESIDE, COLLECTIVE_OPTIONAL, MEMBER, SHAPE, STEP_OPTIONAL
 
 REPORT = ("ts_us", "cluster", "job", "attempt", "node", "config_hash")
-WINDOW = ("ts_us", "cluster", "job", "node", "source", "comm", "pid", "job_rank")
+OF_MEMBERS = ("ts_us", "cluster", "job", "node", "source", "comm")
+WINDOW = (*OF_MEMBERS, "pid", "job_rank")
+OF_WINDOW = (*OF_MEMBERS, "comm_size", "comm_name")
+OF_RECORDER = ("comm_nodes", "pid", "job_rank", "gpu_uuid")
 PLACED = ("ts_us", "cluster", "job", "topic", "source")
+Key = tuple[Any, ...]
 OF_EVENT = (
     "state",
     "reason",
@@ -87,41 +91,38 @@ def placed_before(found: Sequence[Row]) -> Iterator[JobEvent]:
 
 
 def window_messages(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) -> Iterator[CollectiveWindow]:
-    """A window a communicator and recorder; members that were told without operations come as windows of no rows."""
-    of = ("ts_us", "cluster", "job", "node", "source", "comm")
-    members: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    """A window a communicator and recorder; those without operations come with members or with what else they told."""
+    members: dict[Key, list[Row]] = defaultdict(list)
     for row in rows(connection, "comm_members", start_us, end_us):
-        members[tuple(row[part] for part in of)].append(row)
-    for _, found in runs(rows(connection, "collectives", start_us, end_us), WINDOW):
-        first = found[0]
-        told = members.pop(tuple(first[part] for part in of), [])
-        columns: dict[str, Any] = {
-            name: sent([row[name if name in row else column] for row in found])
-            for name, column in COLLECTIVE_OPTIONAL.items()
-        }
-        yield CollectiveWindow(
-            **_of_window(first),
-            comm_nodes=first["comm_nodes"],
-            pid=first["pid"],
-            job_rank=first["job_rank"],
-            gpu_uuid=first["gpu_uuid"],
-            members=_members(told),
-            rank=[row["rank"] for row in found],
-            seq=[row["seq"] for row in found],
-            coll=[row["coll"] for row in found],
-            **columns,
-        )
+        members[_key(row, OF_MEMBERS)].append(row)
+    beside = {_key(row, WINDOW): row for row in rows(connection, "collective_windows", start_us, end_us)}
+    for key, found in runs(rows(connection, "collectives", start_us, end_us), WINDOW):
+        yield _window(found[0], found, members.pop(_key(found[0], OF_MEMBERS), []), beside.pop(key, {}))
+    for row in beside.values():
+        yield _window(row, [], members.pop(_key(row, OF_MEMBERS), []), row)
     for told in members.values():
-        yield CollectiveWindow(**_of_window(told[0]), members=_members(told), rank=[], seq=[], coll=[])
+        yield _window(told[0], [], told, {})
 
 
-def _of_window(row: Row) -> dict[str, Any]:
-    names = ("cluster", "ts_us", "job", "node", "comm", "comm_size", "comm_name", "source")
-    return {name: row[name] for name in names}
+def _key(row: Row, names: Sequence[str]) -> Key:
+    return tuple(row[name] for name in names)
 
 
-def _members(found: list[Row]) -> list[CommMember]:
-    return [CommMember(**{name: row[name] for name in MEMBER}) for row in found]
+def _window(of: Row, found: list[Row], members: list[Row], beside: Row) -> CollectiveWindow:
+    """`of`: any of its rows. One of `comm_members` does not know the recorder, and a window of members has none."""
+    columns: dict[str, Any] = {
+        name: sent([row[name if name in row else column] for row in found])
+        for name, column in COLLECTIVE_OPTIONAL.items()
+    }
+    columns |= {name: of[name] for name in OF_WINDOW} | {name: of.get(name) for name in OF_RECORDER}
+    columns |= {name: beside.get(name) for name in BESIDE}
+    return CollectiveWindow(
+        members=[CommMember(**{name: row[name] for name in MEMBER}) for row in members],
+        rank=[row["rank"] for row in found],
+        seq=[row["seq"] for row in found],
+        coll=[row["coll"] for row in found],
+        **columns,
+    )
 
 
 def _placement(found: Sequence[Row]) -> list[Placement]:

@@ -1,12 +1,14 @@
-"""Everything that detectors read, from the warehouse, in order of time."""
+"""Everything that detectors and the correlator read, from the warehouse, in order of time."""
 
 import heapq
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
 
 from collectors.contract.beat import Beat
+from collectors.contract.errors import UserError
 from collectors.contract.kernel import KernelEvent
 from collectors.contract.message import Message
 from collectors.contract.node import NodeState
@@ -23,22 +25,36 @@ from collectors.contract.topics import (
     NCCL_WINDOWS,
     NODE_STATES,
 )
+from streams.contract import ORDERS, Order
 from warehouse.past.fabric import link_messages, port_messages
 from warehouse.past.gpus import gpu_messages
 from warehouse.past.jobs import job_messages, placed_before, step_messages, window_messages
 from warehouse.past.reading import Row, rows
+from warehouse.past.spans import spans
 from warehouse.rows.node import BEAT, KERNEL, STATE
+from warehouse.rows.stream import ORDER
 
 Pair = tuple[Topic[Any], Message]
-CHUNK_US = 900_000_000
-"""Read so much at a time: a thousand GPUs at 5 s are 180,000 rows."""
 
 
 def messages(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) -> Iterator[Pair]:
     """What was loaded from `start_us` up to before `end_us`, after what stood by then (placements, cables, ...)."""
     yield from _standing(connection, start_us)
-    for begin in range(start_us, end_us, CHUNK_US):
-        yield from _chunk(connection, begin, min(begin + CHUNK_US, end_us))
+    for begin, end in spans(connection, start_us, end_us):
+        yield from _chunk(connection, begin, end)
+
+
+def must_have(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) -> None:
+    """Raises `UserError` where nothing that is never still was loaded of that time; the text says of which it was."""
+    (known,) = rows(connection, "loaded", start_us, end_us)
+    first_us, last_us = known["first_us"], known["last_us"]
+    if first_us is None:
+        raise UserError("the warehouse has no scrapes, steps or beats yet: `lockstep load` fills it")
+    if end_us <= first_us or last_us < start_us:
+        first, last = (
+            datetime.fromtimestamp(us / 1e6, UTC).isoformat(timespec="seconds") for us in (first_us, last_us)
+        )
+        raise UserError(f"the warehouse has nothing of that time: it goes from {first} to {last}")
 
 
 def _standing(connection: duckdb.DuckDBPyConnection, start_us: int) -> Iterator[Pair]:
@@ -46,6 +62,8 @@ def _standing(connection: duckdb.DuckDBPyConnection, start_us: int) -> Iterator[
         yield FABRIC_LINKS, link
     for state in _plain(NodeState, STATE, rows(connection, "node_states_before", start_us, start_us)):
         yield NODE_STATES, state
+    for order in _plain(Order, ORDER, rows(connection, "orders_before", start_us, start_us)):
+        yield ORDERS, order
     for placed in placed_before(rows(connection, "placements_before", start_us, start_us)):
         yield JOB_PLACEMENTS, placed
 
@@ -57,6 +75,7 @@ def _chunk(connection: duckdb.DuckDBPyConnection, start_us: int, end_us: int) ->
         iter([(by_topic[name], event) for name, event in job_messages(*span)]),
         iter([(FABRIC_LINKS, link) for link in link_messages(rows(connection, "links", start_us, end_us))]),
         iter([(NODE_STATES, m) for m in _plain(NodeState, STATE, rows(connection, "node_states", start_us, end_us))]),
+        iter([(ORDERS, m) for m in _plain(Order, ORDER, rows(connection, "orders", start_us, end_us))]),
         iter([(KERNEL_EVENTS, m) for m in _plain(KernelEvent, KERNEL, rows(connection, "kernel_events", *span[1:]))]),
         iter([(GPU_SCRAPES, m) for m in gpu_messages(*span)]),
         iter([(FABRIC_SCRAPES, m) for m in port_messages(*span)]),
@@ -74,9 +93,7 @@ def _sorted(stream: Iterator[Pair]) -> list[Pair]:
 def _plain(kind: type[Any], columns: dict[str, str], found: list[Row]) -> Iterator[Any]:
     """A message a row. A NULL where the message has no None was not stored by an older loader: its default holds."""
     for row in found:
-        values = {part: row["ts_us" if part == "ts_us" else column] for column, part in columns.items()}
-        if "until_us" in values:
-            values["until_us"] = row["until_us"]
+        values = {part: row[part if part.endswith("_us") else column] for column, part in columns.items()}
         if "ignored" in values:
             values["ignored"] = dict(values["ignored"] or {})
         yield kind(**{part: value for part, value in values.items() if value is not None})

@@ -9,6 +9,8 @@ from typing import Any
 
 import duckdb
 
+from collectors.contract.errors import UserError
+
 FOLDER = Path(__file__).parent.parent / "sql" / "past"
 Row = dict[str, Any]
 
@@ -19,10 +21,19 @@ def _text(name: str) -> str:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, name: str, start_us: int, end_us: int) -> list[Row]:
-    """Rows of one file, in its order. What was loaded twice stands twice."""
+    """Rows of one file, in its order. What was loaded twice stands twice.
+
+    Raises `UserError` where an older version made the warehouse and no loader of this one has opened it yet.
+    """
     bound = {"start": start_us, "end": end_us}
     text = _text(name)
-    table = connection.execute(text, {key: value for key, value in bound.items() if f"${key}" in text})
+    try:
+        table = connection.execute(text, {key: value for key, value in bound.items() if f"${key}" in text})
+    except (duckdb.CatalogException, duckdb.BinderException) as why:
+        raise UserError(
+            f"the warehouse lacks what {name} is read from, an older version made it: "
+            f"run `lockstep load --once` of this version, which adds it ({str(why).splitlines()[0]})"
+        ) from why
     found: list[Row] = table.to_arrow_table().to_pylist()
     return found
 

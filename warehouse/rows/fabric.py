@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from collectors.contract.fabric import Link, Port, PortScrape
+from collectors.contract.topic import encode
 from warehouse.rows.arrow import Tables, build, check_parallel, from_rows
 from warehouse.rows.errors import error_rows
 from warehouse.rows.wide import Wide, exact
 
 ROOM = Path(__file__).parent.parent
-SCRAPE = ("cluster", "device", "kind", "node", "ts", "epoch", "baseline")
+SCRAPE = ("cluster", "device", "kind", "node", "ts", "epoch", "baseline", "forms")
 PORT = ("name", "speed_gbps", "link_layer", "lossless", "oper_up")
 PORT_COLUMNS = ("port", *PORT[1:])
 CLASS = ("cluster", "device", "ts", "epoch", "baseline", "port", "index", "lossless")
@@ -52,7 +53,6 @@ class _Scrapes:
     def __init__(self) -> None:
         self.wide, self.classes = Wide(port_columns()), Wide(class_columns())
         self.per_row: list[Row] = []
-        self.ports: list[Port] = []
         self.of_class: dict[str, list[Any]] = {name: [] for name in CLASS}
         self.long: list[Row] = []
 
@@ -60,9 +60,13 @@ class _Scrapes:
         count = len(scrape.ports)
         cluster, device, ts_us, baseline = scrape.cluster, scrape.device, scrape.ts_us, scrape.baseline
         epochs = [scrape.epoch_of(row) for row in range(count)]
-        of_port = [(cluster, device, ts_us, epoch, baseline) for epoch in epochs]
-        self.per_row.extend((cluster, device, scrape.kind, scrape.node, ts_us, epoch, baseline) for epoch in epochs)
-        self.ports += scrape.ports
+        of_rows = [(cluster, device, ts_us, epoch, baseline) for epoch in epochs]
+        forms = encode(scrape.forms).decode()
+        ports: list[Port | None] = [*scrape.ports] or [None]
+        self.per_row += [
+            (cluster, device, scrape.kind, scrape.node, ts_us, epoch, baseline, forms, *_port(port))
+            for port, epoch in zip(ports, epochs or [scrape.epoch], strict=True)
+        ]
         by_index: dict[str, dict[str, Sequence[Any]]] = {}
         for counter, values in scrape.columns.items():
             check_parallel(counter, values, count)
@@ -72,23 +76,23 @@ class _Scrapes:
             elif index and base in self.classes.names:
                 by_index.setdefault(index, {})[base] = values
             else:
-                for port, of, value in zip(scrape.ports, of_port, values, strict=True):
+                for port, of, value in zip(scrape.ports, of_rows, values, strict=True):
                     self.aside((*of, port.name, base, index or None, False), value)
         for name, named in scrape.named.items():
             check_parallel(name, named, count)
-            for port, of, word in zip(scrape.ports, of_port, named, strict=True):
+            for port, of, word in zip(scrape.ports, of_rows, named, strict=True):
                 self.aside((*of, port.name, name, None, True), word)
         for name, ends in scrape.saturated.items():
             check_parallel(name, ends, count)
-            for port, of, end in zip(scrape.ports, of_port, ends, strict=True):
+            for port, of, end in zip(scrape.ports, of_rows, ends, strict=True):
                 if end is not None:
                     self.aside((*of, port.name, f"saturated:{name}", None, True), end)
-        self.wide.count += count
+        self.wide.count += max(count, 1)
         names = [port.name for port in scrape.ports]
         for index, counters in by_index.items():
             for base, of_index in counters.items():
                 self.classes.put(base, of_index)
-            for part, values_of in zip(CLASS, zip(*of_port, strict=True), strict=False):
+            for part, values_of in zip(CLASS, zip(*of_rows, strict=True), strict=False):
                 self.of_class[part] += values_of
             self.of_class["port"] += names
             self.of_class["index"] += [index] * count
@@ -105,12 +109,17 @@ class _Scrapes:
             self.long.append((*row, None, float(value), None))
 
     def spill_port(self, at: int, counter: str, value: Any) -> None:
-        cluster, device, _, _, ts_us, epoch, baseline = self.per_row[at]
-        self.aside((cluster, device, ts_us, epoch, baseline, self.ports[at].name, counter, None, False), value)
+        cluster, device, _, _, ts_us, epoch, baseline, _, port, *_ = self.per_row[at]
+        self.aside((cluster, device, ts_us, epoch, baseline, port, counter, None, False), value)
 
     def spill_class(self, at: int, counter: str, value: Any) -> None:
-        *of_port, index, _ = (self.of_class[part][at] for part in CLASS)
-        self.aside((*of_port, counter, index, False), value)
+        *of_row, index, _ = (self.of_class[part][at] for part in CLASS)
+        self.aside((*of_row, counter, index, False), value)
+
+
+def _port(port: Port | None) -> Row:
+    """None: the device answered and told of no port, which is not silence."""
+    return (None,) * len(PORT) if port is None else tuple(getattr(port, part) for part in PORT)
 
 
 def _lossless(ports: Sequence[Port], index: str) -> list[bool | None]:
@@ -128,9 +137,8 @@ def port_tables(messages: Sequence[PortScrape]) -> Tables:
         scrapes.add(scrape)
     out = error_rows("fabric.scrapes.v1", [(m.cluster, m.device, m.ts_us, m.errors) for m in messages])
     if scrapes.per_row:
-        columns: dict[str, Any] = dict(zip(SCRAPE, zip(*scrapes.per_row, strict=True), strict=True))
-        for part, column in zip(PORT, PORT_COLUMNS, strict=True):
-            columns[column] = [getattr(port, part) for port in scrapes.ports]
+        names = (*SCRAPE, *PORT_COLUMNS)
+        columns: dict[str, Any] = dict(zip(names, zip(*scrapes.per_row, strict=True), strict=True))
         out["port_scrapes"] = build("port_scrapes", columns | scrapes.wide.columns(scrapes.spill_port))
     if scrapes.classes.count:
         counters = scrapes.classes.columns(scrapes.spill_class)

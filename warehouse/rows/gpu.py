@@ -40,7 +40,7 @@ class _Scrapes:
         self.long: dict[str, Values] = {name: [] for name in LONG}
 
     def add(self, scrape: GpuScrape) -> None:
-        count, start, wide = len(scrape.gpus), self.count, gpu_columns()
+        count, start, wide, beside = len(scrape.gpus), self.count, gpu_columns(), len(self.long["ts"])
         labels = encode(scrape.labels).decode() if scrape.labels else None
         driver = scrape.labels.get("driver_version")
         self.per_row.extend(repeat((scrape.cluster, scrape.node, scrape.ts_us, scrape.source, driver, labels), count))
@@ -64,6 +64,9 @@ class _Scrapes:
             self.aside(scrape, None, name, scrape.gpus, values)
         for entities in scrape.entities:
             self.beside(scrape, entities)
+        if count == 0 and len(self.long["ts"]) == beside:
+            of_node = (scrape.cluster, scrape.node, scrape.ts_us, scrape.source)
+            self.put((*of_node, None, None, None, None, None, "node", scrape.node))
         self.count += count
 
     def aside(

@@ -1,6 +1,6 @@
-"""Job messages into `rank_steps`, `job_events`, `placements`, `collectives` and `comm_members`."""
+"""Job messages into `rank_steps`, `job_events`, `placements`, `collectives` and what stands beside those."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,12 @@ COLLECTIVE_OPTIONAL = {
 }
 """Column of the message -> column of the table."""
 OF_MEMBERS = ("cluster", "job", "node", "ts", "source", "comm", "comm_size", "comm_name")
+BESIDE = ("comm_ranks", "dropped", "last_enqueued", "last_started", "last_completed")
+"""What a window tells of itself, not of an operation or a member."""
+WINDOW = (
+    *("cluster", "job", "node", "ts", "source", "comm", "comm_size", "comm_nodes", "comm_name"),
+    *("pid", "job_rank", "gpu_uuid", *BESIDE),
+)
 MEMBER = ("rank", "host", "pid", "gpu", "nvml", "pci", "state", "error")
 EVENT = (
     *("state", "reason", "step", "bytes", "seconds", "rank", "node", "pid", "flops_per_token", "source", "aliases"),
@@ -72,7 +78,10 @@ def step_tables(messages: Sequence[StepReport]) -> Tables:
 
 
 def collective_tables(messages: Sequence[CollectiveWindow]) -> Tables:
-    """A row a rank and collective, and a row a member told. Raises ValueError for columns of unequal length."""
+    """A row a rank and collective, a row a member told, and one for what else a window told.
+
+    Raises ValueError for columns of unequal length.
+    """
     of_comm = ("cluster", "job", "node", "comm", "comm_size", "comm_nodes", "comm_name")
     same = (*of_comm, "pid", "source", "job_rank", "gpu_uuid")
     own = ("rank", "seq", "coll", *COLLECTIVE_OPTIONAL.values())
@@ -93,11 +102,18 @@ def collective_tables(messages: Sequence[CollectiveWindow]) -> Tables:
         for m in messages
         for member in m.members
     ]
+    windows = [_named(m, ("ts_us" if name == "ts" else name for name in WINDOW)) for m in messages if _tells_more(m)]
     rows = {"collectives": build("collectives", columns)} if columns["ts"] else {}
-    return rows | from_rows("comm_members", (*OF_MEMBERS, *MEMBER), members)
+    rows |= from_rows("comm_members", (*OF_MEMBERS, *MEMBER), members)
+    return rows | from_rows("collective_windows", WINDOW, windows)
 
 
-def _named(thing: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+def _tells_more(window: CollectiveWindow) -> bool:
+    """More than its operations and members; or nothing, which must not be lost either."""
+    return not (window.rank or window.members) or any(getattr(window, name) is not None for name in BESIDE)
+
+
+def _named(thing: Any, names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(getattr(thing, name) for name in names)
 
 

@@ -1,5 +1,5 @@
--- Grain: cluster x GPU x UTC day on which its corrected errors grew or its corrected row remaps were read, of GPUs whose
--- counters moved from $start up to before $end (Unix microseconds). Two sources of one GPU: the larger sum, never both.
+-- Grain: cluster x GPU x UTC day on which its corrected errors grew or its corrected row remaps were read, of the
+-- GPUs $gpus of $cluster, from $start up to before $end (Unix microseconds). Two sources of one GPU: the larger sum, never both.
 -- errors: the larger of what the counters since driver load and for life grew. events: runs of growth, split by $gap
 -- microseconds of quiet, of at least $least errors, that began on that day. remaps: as they stood at the day's end.
 with readings as (
@@ -9,17 +9,12 @@ with readings as (
         max(case when ecc_sbe_aggregate between 0 and 2147483631 then ecc_sbe_aggregate end) as lifetime,
         max(case when row_remap_correctable between 0 and 2147483631 then row_remap_correctable end) as remaps
     from gpu_scrapes
-    semi join (
-        -- Nearly all GPUs stand still for ever: only the others are put in order.
-        select cluster, gpu_uuid
-        from gpu_scrapes
-        where ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
-        group by all
-        having max(ecc_sbe_volatile) > min(ecc_sbe_volatile)
-            or max(ecc_sbe_aggregate) > min(ecc_sbe_aggregate)
-            or max(row_remap_correctable) > min(row_remap_correctable)
-    ) as moved using (cluster, gpu_uuid)
-    where ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
+    semi join (select unnest($gpus::VARCHAR[]) as gpu_uuid) as wanted using (gpu_uuid)
+    where
+        ts >= make_timestamptz($start::BIGINT) and ts < make_timestamptz($end::BIGINT)
+        and cluster = $cluster
+        -- Merged files are sorted by GPU: the parts of them outside this range are not read.
+        and gpu_uuid between list_min($gpus::VARCHAR[]) and list_max($gpus::VARCHAR[])
     group by all
 ),
 before as (

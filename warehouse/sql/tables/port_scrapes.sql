@@ -2,7 +2,10 @@
 -- group stand in port_classes, the others in port_fields.
 -- Never sum across scrapes: counters are running totals; subtract only within one epoch and not across baseline = true.
 -- Never add the two ends of a cable: the same bytes are counted at both.
--- NULL: not sent, unless the counter is in unread: then it was sent and could not be read. 0 is zero.
+-- port NULL: the device answered and told of no port.
+-- forms: counters of the device that are not plain 64-bit ones, as JSON (kind, bits, refresh_us by counter): a 32-bit counter
+-- that fell may have wrapped. NULL: written before forms were kept.
+-- NULL in a counter: not sent, unless the counter is in unread: then it was sent and could not be read. 0 is zero.
 create table if not exists port_scrapes (
     cluster VARCHAR,
     device VARCHAR,
@@ -11,6 +14,7 @@ create table if not exists port_scrapes (
     ts TIMESTAMPTZ,
     epoch VARCHAR,
     baseline BOOLEAN,
+    forms VARCHAR,
     port VARCHAR,
     speed_gbps REAL,
     link_layer VARCHAR,

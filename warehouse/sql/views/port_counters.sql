@@ -2,3 +2,4 @@
 -- Subtract only within one epoch. Never add the two ends of a cable.
 create or replace view port_counters as
 select * from port_scrapes
+where port is not null

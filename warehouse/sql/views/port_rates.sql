@@ -34,6 +34,6 @@ from (
         select
             scrape.*,
             lag(scrape) over (partition by cluster, device, port order by ts) as before
-        from port_scrapes as scrape
+        from (select * exclude (forms) from port_scrapes where port is not null) as scrape
     )
 )
