@@ -35,7 +35,7 @@ FILL = """
             as ecc_sbe_aggregate,
         0 as row_remap_correctable
     from (select gpu, 'GPU-' || md5(gpu::VARCHAR) as name from range($gpus::BIGINT) as fleet(gpu) order by name),
-        range($begin::BIGINT, $begin::BIGINT + 3600, $interval::BIGINT) as scrapes(t)
+        range($begin::BIGINT, $begin::BIGINT + 86400, $interval::BIGINT) as scrapes(t)
 """
 FLOOR = """
     select
@@ -44,9 +44,9 @@ FLOOR = """
 """
 
 
-def fill(connection: Connection, settings: WarehouseSettings, gpus: int, hour: int, interval: int) -> None:
-    """One hour as a merge leaves it: a file, sorted by GPU."""
-    bound = {"gpus": gpus, "begin": FIRST_DAY * 86_400 + hour * 3600, "interval": interval}
+def fill(connection: Connection, settings: WarehouseSettings, gpus: int, day: int, interval: int) -> None:
+    """One day as a merge leaves it: a file an hour, sorted by GPU."""
+    bound = {"gpus": gpus, "begin": (FIRST_DAY + day) * 86_400, "interval": interval}
     transact(connection, lambda lake: lake.execute(FILL, bound), place=place_of(settings))
 
 
@@ -73,8 +73,8 @@ def main(argv: Sequence[str] = ()) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = WarehouseSettings(state=folder)
         with connect(read_only=False, settings=settings) as lake:
-            for hour in range(args.days * 24):
-                fill(lake, settings, args.gpus, hour, args.interval)
+            for day in range(args.days):
+                fill(lake, settings, args.gpus, day, args.interval)
             (rows,) = lake.execute("select count(*) from gpu_scrapes").fetchone() or (0,)
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
         print(f"{args.gpus} GPUs x {args.days} days x {args.interval} s: {rows:,} rows, {size / 1e6:.0f} MB")
