@@ -21,6 +21,11 @@ class ClientSettings:
         None,
         "which start of the job this is, from 0; empty: by the restart counts of Slurm and torchrun",
     )
+    config_hash: str | None = setting(
+        "LOCKSTEP_CONFIG_HASH",
+        None,
+        "hash of what the job runs with: under another one its steps are held against none before",
+    )
     node: str | None = setting(
         "LOCKSTEP_NODE", None, "name of this node; empty: SLURMD_NODENAME, then NODE_NAME, then the host name"
     )

@@ -234,7 +234,7 @@ def _is_told(scrape: GpuScrape, found: Grown, place: tuple[Owner, str], row: int
     """Could this scrape have shown the error? What only the kernel's log tells needs a GPU that can be read."""
     if place in found.read:
         return True
-    answers = row is not None and any(column[row] is not None for column in scrape.columns.values())
+    answers = row is not None and any(c[row] is not None for c in scrape.columns.values() if row < len(c))
     return answers and place[1] == "pcie_uncorrected"
 
 

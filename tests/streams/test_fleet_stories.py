@@ -99,7 +99,8 @@ def test_messages_late_by_some_seconds_change_nothing_but_the_delay(items: list[
 @fast
 @given(stories(), st.data())
 def test_a_restart_opens_nothing_twice_and_ends_what_was_open(items: list[Told], data: st.DataObject) -> None:
-    """The world is read back from its topics; detectors, cases and health go on from what they kept."""
+    """The world and the last minutes are read back from their topics; detectors, cases and health go on from what they
+    kept."""
     cut = data.draw(st.integers(0, len(items)))
     before = Pipeline()
     told = play(items[:cut], before)
@@ -110,7 +111,10 @@ def test_a_restart_opens_nothing_twice_and_ends_what_was_open(items: list[Told],
     for slot in before.bank.slots.values():
         kept = slot.detector.keep(slot.state)
         if kept is not None:
-            after.bank.put(slot.detector, slot.key, slot.detector.restore(kept))
+            after.bank.catch_up(after.bank.put(slot.detector, slot.key, slot.detector.restore(kept)))
+    for item in items[:cut]:
+        if not isinstance(item, Tick) and not item[0].compacted:
+            after.bank.feed(*item)
     after.correlation.restore({k: v for k, v in before.correlation.take_changes().items() if v is not None})
     told += play(items[cut:], after)
     assert in_order(told)
