@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from infra.fleet.fault import KINDS, Fault
-from infra.fleet.job import Member, communicator, members
 from infra.fleet.job_plan import JobPlan
 from infra.fleet.kernel_log import NVSWITCH
 from infra.fleet.layout import GpuSlot, Layout
+from infra.fleet.rank import Member, communicator, members
 from infra.fleet.scenario import Scenario
 from streams.contract import Incident
 

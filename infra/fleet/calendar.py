@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from collectors.contract.job import JobEvent
-from infra.fleet.job import Step
+from infra.fleet.step import Step
 
 FAULTS_FIRST, THEN_JOBS, THEN_TICKS = 0, 1, 2
 

@@ -12,9 +12,10 @@ from collectors.contract.errors import UserError
 from collectors.contract.topics import FABRIC_LINKS
 from infra.fleet import inspector, kernel_log
 from infra.fleet.calendar import KernelLine
-from infra.fleet.job import Job, Step
+from infra.fleet.job import Job
 from infra.fleet.layout import LOSSLESS
 from infra.fleet.scenario import Scenario
+from infra.fleet.step import Step
 
 MOST_SOCKET_PATH = 100
 """Linux takes 107 bytes for the path of a Unix socket."""

@@ -3,7 +3,9 @@
 import json
 
 from collectors.contract.job import CollectiveWindow
-from infra.fleet.job import ALGBW_GBS, Job, Member, Step, pid
+from infra.fleet.job import ALGBW_GBS, Job
+from infra.fleet.rank import Member, pid
+from infra.fleet.step import Step
 
 COLLECTIVE = "AllReduce"
 

@@ -4,17 +4,17 @@ A step ends for all ranks together, when the slowest has computed and transferre
 longest own compute and the shortest wait, and its peers wait for it.
 """
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from collectors.contract.job import Coords, ModelShape, Phase, Placement
 from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import GpuSlot
 from infra.fleet.noise import Drift, stream
+from infra.fleet.rank import Member, RankStress, communicator, hashed, members
+from infra.fleet.step import Step
 
 PEAK_FLOPS = 989.5e12
 """Dense BF16 of an H100 SXM (NVIDIA's datasheet with sparsity, halved)."""
@@ -25,78 +25,6 @@ WARM_UP = (6.0, 2.0, 1.3)
 GO_BACK_N_S = 0.004
 """Time lost to one dropped packet: what was in flight is sent again."""
 ALGBW_GBS = 40.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One rank of an attempt."""
-
-    rank: int
-    slot: GpuSlot
-    tp: int
-    pp: int
-    dp: int
-
-
-@dataclass(frozen=True, slots=True)
-class RankStress:
-    """What slows one rank now: clock share of its GPU, its stage, its host (shares), drops behind its NIC, the wait
-    for data (share of the step), transfers (times as long)."""
-
-    clock: float = 1.0
-    stage: float = 0.0
-    host: float = 0.0
-    drops_per_s: float = 0.0
-    data: float = 0.0
-    transfers: float = 1.0
-    inside: float = 1.0
-    """How many times as long transfers inside its tensor-parallel group take."""
-    cable: float = 1.0
-    """How many times as long transfers over its own NIC take."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Step:
-    """One step of an attempt, by rank in the order of the members."""
-
-    job: str
-    attempt: int
-    number: int
-    phase: Phase
-    start_us: int
-    step_s: float
-    members: tuple[Member, ...]
-    compute_s: list[float] = field(default_factory=list)
-    wait_s: list[float] = field(default_factory=list)
-    transfer_s: list[float] = field(default_factory=list)
-    data_s: list[float] = field(default_factory=list)
-    cpu_s: list[float] = field(default_factory=list)
-    checkpoint_s: float = 0.0
-    tokens: int = 0
-    """Of each data-parallel replica."""
-    sum_sq_len: list[int] = field(default_factory=list)
-    inside_s: list[float] = field(default_factory=list)
-    """Of the transfers: what its tensor-parallel group took longer. It is over before the gradients are."""
-    cable: list[float] = field(default_factory=list)
-    """How many times as long transfers over the rank's own NIC take."""
-    reduce_s: list[float] = field(default_factory=list)
-    """How long the rank is in the gradients' collective: from its own coming until it is done for all."""
-    rows_of: dict[str, list[int]]
-    """Node -> the rows of its ranks."""
-
-    @property
-    def end_us(self) -> int:
-        """When all ranks are done."""
-        return self.start_us + round(self.step_s * 1e6)
-
-    def hold(self, late_s: float, replicas: set[int]) -> None:
-        """End later, by a hang. Those replicas come so late; the others are in the collective all the while."""
-        self.step_s = round(self.step_s + late_s, 6)
-        self.wait_s = [round(wait + late_s, 6) for wait in self.wait_s]
-        self.reduce_s = [
-            reduce_s if member.dp in replicas else round(reduce_s + late_s, 6)
-            for member, reduce_s in zip(self.members, self.reduce_s, strict=True)
-        ]
 
 
 class Job:
@@ -243,38 +171,8 @@ class Job:
 
     def inside(self, member: Member) -> str:
         """Hash of the member's tensor-parallel group."""
-        return _hash(f"{self.plan.name}/{self.attempt}/tp/{member.pp}/{member.dp}")
+        return hashed(f"{self.plan.name}/{self.attempt}/tp/{member.pp}/{member.dp}")
 
     def pipe(self, member: Member) -> str:
         """Hash of the member's pipeline."""
-        return _hash(f"{self.plan.name}/{self.attempt}/pp/{member.dp}/{member.tp}")
-
-
-def communicator(job: str, attempt: int, member: Member) -> str:
-    """Hash of a rank's data-parallel group: 16 hex digits, one per group and attempt."""
-    return _hash(f"{job}/{attempt}/{member.pp}/{member.tp}")
-
-
-def _hash(name: str) -> str:
-    return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
-
-
-def pid(job: str, attempt: int, rank: int) -> int:
-    """Process id of a rank: made up, stable."""
-    digest = hashlib.blake2b(f"{job}/{attempt}".encode(), digest_size=2).digest()
-    return 20_000 + int.from_bytes(digest) * 16 + rank
-
-
-def members(plan: JobPlan, slots: tuple[GpuSlot, ...]) -> tuple[Member, ...]:
-    """Megatron's order: tensor ranks next to each other, then data, then pipeline stages outermost."""
-    replicas = len(slots) // (plan.tp * plan.pp)
-    return tuple(
-        Member(
-            rank=rank,
-            slot=slot,
-            tp=rank % plan.tp,
-            dp=rank // plan.tp % replicas,
-            pp=rank // (plan.tp * replicas),
-        )
-        for rank, slot in enumerate(slots)
-    )
+        return hashed(f"{self.plan.name}/{self.attempt}/pp/{member.dp}/{member.tp}")

@@ -17,10 +17,10 @@ from infra.fleet.exporter import Page
 from infra.fleet.folder import Folder
 from infra.fleet.gnmi_server import GnmiFleet
 from infra.fleet.gnmi_switch import Switch
-from infra.fleet.job import Step
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
 from infra.fleet.scenario import Scenario
 from infra.fleet.scrapes import port_columns
+from infra.fleet.step import Step
 from infra.fleet.trainers import Trainers
 from infra.fleet.web import listen
 from infra.fleet.world import World

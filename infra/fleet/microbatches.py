@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable
 from statistics import pstdev
 
-from infra.fleet.job import Step
+from infra.fleet.step import Step
 
 COUNT = 8
 EVERY = 10

@@ -1,8 +1,10 @@
 """Sends and receives between the stages of a pipeline, as the NCCL Inspector records them: one a direction and step."""
 
 from collectors.contract.job import CollectiveWindow
-from infra.fleet.job import ALGBW_GBS, Job, Member, Step, pid
+from infra.fleet.job import ALGBW_GBS, Job
 from infra.fleet.noise import stream
+from infra.fleet.rank import Member, pid
+from infra.fleet.step import Step
 
 NVLINK_TIMES = 0.2
 """Inside a node a transfer takes this much of the time over NICs."""

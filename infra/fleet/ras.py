@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.contract.job import CollectiveWindow, CommMember
 from infra.fleet.inspector import COLLECTIVE
-from infra.fleet.job import Member, pid
+from infra.fleet.rank import Member, pid
 from infra.fleet.run import Run
 
 POLL_S = 30.0

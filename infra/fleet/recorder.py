@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from collectors.contract.job import CollectiveWindow, OperationState
 from collectors.contract.ranks import pack_ranks
 from infra.fleet.inspector import COLLECTIVE
-from infra.fleet.job import Job, Member
+from infra.fleet.job import Job
+from infra.fleet.rank import Member
 from infra.fleet.ras import DEAD
 from infra.fleet.run import Run
 

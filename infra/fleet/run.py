@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from collectors.contract.job import JobEvent, JobEventKind
 from infra.fleet.gpu import IDLE, Load
-from infra.fleet.job import Job, Step
+from infra.fleet.job import Job
 from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import GpuSlot, Layout
+from infra.fleet.step import Step
 
 CHECKPOINT_BYTES_PER_PARAM = 14
 """BF16 weights with FP32 master weights and two Adam moments."""

@@ -5,10 +5,10 @@ from collectors.contract.fabric import Port, PortScrape
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import StepReport
 from infra.fleet import exporter
-from infra.fleet.job import Step
 from infra.fleet.layout import LOSSLESS, PORT_SPEED_GBPS
 from infra.fleet.microbatches import microbatch_times
 from infra.fleet.port import COUNTERS
+from infra.fleet.step import Step
 from infra.fleet.world import World
 
 

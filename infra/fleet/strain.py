@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from infra.fleet.fault import Fault
 from infra.fleet.gpu import CALM, NVLINKS, PCIE_LANES, Stress
-from infra.fleet.job import Member, RankStress
+from infra.fleet.rank import Member, RankStress
 
 Active = Callable[[str], Sequence[Fault]]
 """The faults at work on a target now."""

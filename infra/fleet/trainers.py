@@ -8,9 +8,9 @@ from msgspec import to_builtins
 
 from collectors.contract.job import JobEvent
 from collectors.steps import client
-from infra.fleet.job import Step
 from infra.fleet.microbatches import microbatch_times
 from infra.fleet.run import Run
+from infra.fleet.step import Step
 
 HEARTBEAT_S = 10.0
 

@@ -20,9 +20,10 @@ from collectors.kernel.log import KernelLog
 from infra.fleet import kernel_log, pipes, planned, ras, recorder
 from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
-from infra.fleet.job import Step, pid
+from infra.fleet.rank import pid
 from infra.fleet.scenario import Scenario
 from infra.fleet.scrapes import beat, gpu_scrape, port_scrape, report
+from infra.fleet.step import Step
 from infra.fleet.telemetry import Pair
 from infra.fleet.world import World
 from streams.contract import ORDERS

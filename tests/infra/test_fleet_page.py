@@ -8,9 +8,9 @@ from collectors.contract.gpu import GpuScrape
 from collectors.dcgm.page import PageReader
 from infra.fleet import inspector
 from infra.fleet.exporter import Page, fields
-from infra.fleet.job import Step
 from infra.fleet.scenario import parse
 from infra.fleet.scrapes import gpu_scrape
+from infra.fleet.step import Step
 from infra.fleet.virtual import DEFAULT_START_US
 from infra.fleet.world import World
 
