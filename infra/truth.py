@@ -11,28 +11,6 @@ from infra.fleet.rank import Member, communicator, members
 from infra.fleet.scenario import Scenario
 from streams.contract import Incident
 
-KILLS = frozenset(
-    {
-        "gpu_lost",
-        "gpu_vanished",
-        "ecc_uncorrectable",
-        "job_hang",
-        "node_silent",
-        "rank_hang",
-        "process_dead",
-        "leaf_down",
-        "node_down",
-        "rack_down",
-        "storage_hang",
-        "reports_lost",
-    }
-)
-"""Kinds that stop a whole job, or its reports: every rank of it is held up."""
-
-
-SILENT = ("node_silent", "exporter_stalled", "node_down", "rack_down", "collectors_dead")
-"""Kinds by which collectors of a node fall silent."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
@@ -70,15 +48,17 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         slot = layout.gpu_by_name[target]
         own |= _gpu(slot, scenario)
         held |= {f"node:{slot.node}"} | _jobs_on((slot.node,), scenario)
+        if fault.kind == "gpu_missing":
+            own.add(f"node:{slot.node}")
     elif kind in ("node", "rack"):
         nodes = layout.rack_nodes[target] if kind == "rack" else (target,)
         for node in nodes:
             own.add(f"node:{node}")
-            if fault.kind == "sxid":
-                own.add(f"device:{node}/{NVSWITCH}")
+            if fault.kind in ("sxid", "nvswitch_reset"):
+                own |= {f"device:{node}/{NVSWITCH}", f"device:{node}/nvswitch0"}
             if kind == "rack":
                 own.add(f"rack:{target}")
-            if fault.kind in SILENT:
+            if KINDS[fault.kind].silences:
                 own |= {f"collector:{source}@{node}" for source in ("dcgm", "steps", "kernel")}
             for slot in layout.gpu_slots[node]:
                 own |= _gpu(slot, scenario)
@@ -102,6 +82,8 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         if fault.kind == "slow_link":
             own |= {f"node:{cable.gpu.node}"} | _gpu(cable.gpu, scenario) | _jobs_on((cable.gpu.node,), scenario)
             own |= _groups_of(cable.gpu, scenario)
+    elif kind == "fleet":
+        own.add("pool:default")
     else:
         name, _, stage = target.partition("/stage-")
         plan = scenario.plan(name)
@@ -109,7 +91,9 @@ def reach(fault: Fault, scenario: Scenario) -> Reach:
         for member in _members(plan, scenario):
             if not stage or member.pp == int(stage):
                 own |= {f"rank:{name}/{member.rank}", f"gpu:{member.slot.uuid}"}
-    stopped = {name for name in own | held if name.startswith("job:")} if fault.kind in KILLS else set()
+    stopped = (
+        {name for name in own | held if name.startswith("job:")} if KINDS[fault.kind].kills or fault.recovery else set()
+    )
     return Reach(
         own=frozenset(own),
         held_up=frozenset(held - own),

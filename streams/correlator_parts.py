@@ -7,14 +7,21 @@ from streams.contract import Finding
 from streams.placements import Named
 from streams.world import World
 
+NVLINK = frozenset({"nvlink_down", "nvlink_failed", "nvlink_errors", "xid_74", *(f"xid_{n}" for n in range(144, 151))})
+"""What a GPU shows of an NVLink. All NVSwitches of a node are one fabric: what is fatal to one stops it whole, is
+told of it by the kernel (by PCI address) and by DCGM (by number), and shows at the GPUs behind it (Fabric Manager
+user guide, appendix on SXids)."""
+_OF_NVSWITCHES = frozenset({"xid", "gpu_link"})
+"""Detectors whose devices are NVSwitches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Names of the form `kind:cluster/id`. `own`: the finding's part under all its names.
 
     `upstream`: what it depends on, its own part included. A GPU carries its rank, a cable the ranks behind it, a
-    rack its nodes. `reach`: what it spoils beyond its own part: a paused port holds up all of its switch, a slow
-    rank shows in the counters of its GPU.
+    rack its nodes, `nvlink:cluster/node` the NVLinks inside a node. `reach`: what it spoils beyond its own part: a
+    paused port holds up all of its switch, a slow rank shows in the counters of its GPU.
     """
 
     own: frozenset[str]
@@ -34,6 +41,8 @@ def parts_of(finding: Finding, world: World) -> Parts:
         up |= _cable_ends(c, s.device, s.port, world)
     elif s.kind == "device":
         up |= _device(c, s.id, world) | _readers(c, s.id, world)
+        if s.node is not None and finding.detector in _OF_NVSWITCHES:
+            own.add(f"nvlink:{c}/{s.node}")
     elif s.kind == "node":
         up |= {f"gpu:{c}/{uuid}" for uuid in world.gpus_on_node(c, s.id)} | _readers(c, s.id, world)
         up |= _rack(c, s.id, world)
@@ -43,6 +52,8 @@ def parts_of(finding: Finding, world: World) -> Parts:
         up |= _rank(finding, world)
     elif s.kind == "collector":
         up.add(f"node:{c}/{collector_host(s.id)}")
+    if s.kind in ("gpu", "node") and finding.cause in NVLINK:
+        up.add(f"nvlink:{c}/{finding_node(finding, world)}")
     if s.kind in ("gpu", "device", "port") and s.node is not None:
         up |= {f"node:{c}/{s.node}"} | _rack(c, s.node, world)
     if s.kind == "gpu":

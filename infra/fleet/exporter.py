@@ -25,6 +25,12 @@ DRIVER_VERSION = "570.124.06"
 PCIE_BYTES_S = 9.0e9
 """Over PCIe while a GPU does nothing but transfer."""
 USED_BUSY_MIB, USED_IDLE_MIB = 71_300.0, 4.0
+NVSWITCHES = 4
+"""Of an HGX H100 board."""
+HAVE = {"volta": ("V100", "T4"), "blackwell": ("B200", "B300"), "grace": ("GH200", "GB200", "GB300")}
+"""What fields are on -> parts of the names of models that have it. Pages are retired up to Turing and rows remapped
+from Ampere on (NVIDIA GPU Memory Error Management); repair of whole channels and NVLink 5 came with Blackwell; a
+Grace CPU hangs on C2C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +41,29 @@ class Field:
     name: str
     type: str
     form: str
+    on: str
+    """Which GPUs have it; others leave it out."""
     help: str
 
 
 @cache
-def fields() -> tuple[Field, ...]:
-    """The exporter's CSV of this fleet."""
+def fields(model: str) -> tuple[Field, ...]:
+    """The exporter's CSV of this fleet, as far as a GPU of the model has them."""
+    has = {"all", *(name for name, parts in HAVE.items() if any(part in model for part in parts))}
+    if "volta" not in has:
+        has.add("ampere")
     with (Path(__file__).parent / "exporter_fields.csv").open() as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return tuple(Field(**row) for row in rows)
+        return tuple(made for row in rows if (made := Field(**row)).on in has)
 
 
-def columns(gpus: Sequence[Gpu]) -> dict[str, list[float | None]]:
+def columns(model: str, gpus: Sequence[Gpu]) -> dict[str, list[float | None]]:
     """The columns of a scrape, parallel to `gpus`."""
-    return {field_id: list(column) for field_id, column in values(gpus).items()}
+    return {field_id: list(column) for field_id, column in values(model, gpus).items()}
 
 
-def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
-    """DCGM field id -> one value per GPU now, in DCGM's units; one column for each of `fields()`."""
+def values(model: str, gpus: Sequence[Gpu]) -> dict[str, list[float]]:
+    """DCGM field id -> one value per GPU now, in DCGM's units; one column for each of the model's `fields`."""
     temps = [g.shown_temp for g in gpus]
     busy = [g.job is not None for g in gpus]
     active = [g.compute + g.wait + g.transfer for g in gpus]
@@ -102,6 +113,14 @@ def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
         "394": [float(g.remapped_corrected) for g in gpus],
         "395": [float(g.remap_failed) for g in gpus],
         "396": [float(g.remap_pending) for g in gpus],
+        "390": [float(g.pages_corrected) for g in gpus],
+        "391": [float(g.pages_uncorrected) for g in gpus],
+        "392": [float(g.pages_pending) for g in gpus],
+        "1507": [float(g.unrepairable) for g in gpus],
+        "1211": [float(g.recoveries) for g in gpus],
+        "1212": [float(g.links_failed) for g in gpus],
+        "1400": [float(g.c2c_crc) for g in gpus],
+        "1401": [float(g.c2c_crc) for g in gpus],
         "1001": [round(a, 6) for a in active],
         "1002": [round(0.93 * g.compute + 0.22 * (g.wait + g.transfer), 6) for g in gpus],
         "1004": [round(0.56 * g.compute, 6) for g in gpus],
@@ -109,7 +128,7 @@ def values(gpus: Sequence[Gpu]) -> dict[str, list[float]]:
         "1009": [float(int(PCIE_BYTES_S * (0.10 * g.compute + g.transfer))) for g in gpus],
         "1010": [float(int(PCIE_BYTES_S * (0.12 * g.compute + g.transfer))) for g in gpus],
     }
-    return {field.id: made.get(field.id, zero) for field in fields()}
+    return {field.id: made.get(field.id, zero) for field in fields(model)}
 
 
 def nvlinks(slots: Sequence[GpuSlot], gpus: Sequence[Gpu]) -> Entities:
@@ -122,6 +141,17 @@ def nvlinks(slots: Sequence[GpuSlot], gpus: Sequence[Gpu]) -> Entities:
     )
 
 
+def nvswitches(reset: bool) -> Entities:
+    """Whether each NVSwitch of a node asks for a reset (field 864); the first fails first."""
+    ids = [f"nvswitch{i}" for i in range(NVSWITCHES)]
+    return Entities(
+        kind="nvswitch",
+        ids=ids,
+        parents=[None] * NVSWITCHES,
+        columns={"864": [float(reset and i == 0) for i in range(NVSWITCHES)]},
+    )
+
+
 class Page:
     """The page of one node. Keeps the text up to each value, which changes with the job only."""
 
@@ -131,10 +161,11 @@ class Page:
 
     def text(self, slots: Sequence[GpuSlot], gpus: Sequence[Gpu]) -> str:
         """The page in Prometheus text form, as dcgm-exporter prints it."""
-        made = values(gpus)
+        model = slots[0].model if slots else ""
+        made = values(model, gpus)
         heads = [self._head(slot, gpu.job) for slot, gpu in zip(slots, gpus, strict=True)]
         out: list[str] = []
-        for place, field in enumerate(fields()):
+        for place, field in enumerate(fields(model)):
             out.append(f"# HELP {field.name} {field.help}\n# TYPE {field.name} {field.type}\n")
             if field.form == "d":
                 out.extend(f"{head[place]}{int(value)}\n" for head, value in zip(heads, made[field.id], strict=True))
@@ -151,6 +182,6 @@ class Page:
                 f'device="nvidia{slot.index}",modelName="{slot.model}",Hostname="{self._node}",'
                 f'DCGM_FI_DRIVER_VERSION="{DRIVER_VERSION}"'
             ) + (f',hpc_job="{job}"' if job is not None else "")
-            known = [f"{field.name}{{{labels}}} " for field in fields()]
+            known = [f"{field.name}{{{labels}}} " for field in fields(slot.model)]
             self._heads[(slot.uuid, job)] = known
         return known

@@ -29,6 +29,8 @@ class Fault:
     """XID code, for kind `xid`."""
     text: str | None = None
     """What the driver prints after the code, for kind `xid`; None: the usual text of the code."""
+    recovery: str | None = None
+    """What the driver asks for after it (XID 154), for kind `xid`: a key of `kernel_log.RECOVERIES`; its rank dies."""
     every_s: float = math.inf
     """It comes back after this, ..."""
     for_s: float = math.inf

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast
 
-TargetKind = Literal["gpu", "node", "port", "job", "stage", "rack", "switch"]
+TargetKind = Literal["gpu", "node", "port", "job", "stage", "rack", "switch", "fleet"]
 Bound = Literal["scrapes", "steps"]
 
 
@@ -28,6 +28,10 @@ class FaultKind:
     page: bool
     per_second: bool
     """`size` is a rate of single events."""
+    kills: bool
+    """It stops a whole job, or its reports: every rank of it is held up."""
+    silences: bool
+    """Collectors of a node fall silent by it."""
     bound: Bound | None
     """What the delay of its page is counted in, besides seconds. Throttling takes three windows to be one (heat,
     and a rule of three), whatever the interval: it is counted in neither."""
@@ -48,6 +52,8 @@ def kinds() -> dict[str, FaultKind]:
                 detector=row["detector"],
                 page=row["page"] == "yes",
                 per_second=row["per_second"] == "yes",
+                kills=row["kills"] == "yes",
+                silences=row["silences"] == "yes",
                 bound=cast(Bound, row["bound"]) if row["bound"] else None,
             )
             for row in csv.DictReader(file)

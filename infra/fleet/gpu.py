@@ -19,6 +19,8 @@ SLOWDOWN_C = 87.0
 FB_MIB = 81559
 FB_RESERVED_MIB = 551
 BANKS = 2560
+MOST_ROWS = 512
+"""That a GPU remaps (NVIDIA GPU Memory Error Management)."""
 CLOCK_STEP_MHZ = 15.0
 QUIET_S = 7 * 86_400.0
 """Between two corrected errors of a GPU that has a past and is well, on average: our choice, seldom enough that a
@@ -64,6 +66,8 @@ class Stress:
     """Over PCIe."""
     crc_per_s: float = 0.0
     """On NVLink."""
+    c2c_per_s: float = 0.0
+    """Between a Grace CPU and its GPU."""
     lanes: int = PCIE_LANES
     """PCIe lanes in use."""
     links_down: int = 0
@@ -113,6 +117,10 @@ class Gpu:
         self.recovery = 0
         self.pcie_replays = 0
         self.nvlink_crc = 0
+        self.pages_corrected = self.pages_uncorrected = self.pages_pending = 0
+        self.unrepairable = 0
+        self.recoveries = self.links_failed = 0
+        self.c2c_crc = 0
         self.lanes = PCIE_LANES
         self.links_down = 0
 
@@ -142,6 +150,8 @@ class Gpu:
             self.pcie_replays += poisson(self._rng, stress.replays_per_s * dt_s)
         if stress.crc_per_s > 0.0:
             self.nvlink_crc += poisson(self._rng, stress.crc_per_s * dt_s)
+        if stress.c2c_per_s > 0.0:
+            self.c2c_crc += poisson(self._rng, stress.c2c_per_s * dt_s)
         if rate > 0.0:
             self.sbe += poisson(self._rng, rate * dt_s)
 
@@ -192,13 +202,28 @@ class Gpu:
         self.remapped_corrected += rows
         self.remap_pending = 1
 
+    def used_up(self) -> None:
+        """One more uncorrectable error, and with its row the last of those that a GPU may remap."""
+        self.uncorrectable(1)
+        self.remapped = MOST_ROWS
+        self.remap_failed = 1
+
+    def retire(self, pages: int) -> None:
+        """Pages retired for corrected errors that came back; the driver has to be loaded again for it."""
+        self.pages_corrected += pages
+        self.pages_pending = 1
+
+    def links_fail(self, links: int) -> None:
+        """NVLinks whose recovery failed after one that did not."""
+        self.recoveries += links
+        self.links_failed += links
+        self.recovery = 1
+
     def broken(self, kind: str) -> None:
-        """What no reset mends: a remapping that failed, or SRAM beyond its threshold."""
-        if kind == "row_remap_failure":
-            self.remap_failed = 1
-            self.xid = 64
-        else:
-            self.sram_over = 1
+        """What no reset mends: a remapping that failed, SRAM beyond its threshold, a channel without repair."""
+        self.remap_failed |= kind == "row_remap_failure"
+        self.sram_over |= kind == "sram_threshold"
+        self.unrepairable |= kind == "memory_unrepairable"
 
     def reset(self) -> None:
         """A reset and a fresh driver: what lives in the driver starts at 0, what lives in the board stays."""
@@ -206,7 +231,7 @@ class Gpu:
         self.dbe_before, self.dbe = self.dbe_before + self.dbe, 0
         self.power_ns = self.thermal_ns = self.sw_thermal_ns = self.hw_thermal_ns = self.brake_ns = 0
         self.energy_mj = 0.0
-        self.xid = self.recovery = self.remap_pending = 0
+        self.xid = self.recovery = self.remap_pending = self.pages_pending = 0
 
     @property
     def shown_temp(self) -> float:

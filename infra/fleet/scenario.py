@@ -10,7 +10,7 @@ from infra.fleet.job_plan import JobPlan
 from infra.fleet.layout import Layout
 from infra.fleet.planned import Cordon, Work
 from infra.fleet.reading import Table
-from infra.fleet.scenario_tables import cordon, fault, job, node_names, telemetry, work
+from infra.fleet.scenario_tables import cordon, faults, job, node_names, telemetry, work
 from infra.fleet.telemetry import PERFECT, Telemetry
 
 
@@ -99,7 +99,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
         nvlinks=fleet.flag("nvlinks", False),
         layout=layout,
         jobs=jobs,
-        faults=tuple(fault(table, layout, jobs) for table in top.tables("faults")),
+        faults=tuple(one for table in top.tables("faults") for one in faults(table, layout, jobs)),
         telemetry=telemetry(top.table("telemetry")),
         works=tuple(work(table) for table in top.tables("maintenance")),
         cordons=tuple(cordon(table, layout) for table in top.tables("cordons")),

@@ -3,8 +3,10 @@
 import math
 from typing import Any
 
+from infra.fleet import rollout
 from infra.fleet.fault import KINDS, XID_WORDS, Fault
 from infra.fleet.job_plan import JobPlan
+from infra.fleet.kernel_log import RECOVERIES
 from infra.fleet.layout import Layout
 from infra.fleet.planned import Cordon, Work
 from infra.fleet.reading import ANY, Table
@@ -104,14 +106,17 @@ def telemetry(table: Table) -> Telemetry:
     return made
 
 
-def fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
-    """One of `[[faults]]`. Raises the table\'s error."""
+def faults(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> list[Fault]:
+    """One of `[[faults]]`: one fault, of a rollout one more for each node. Raises the table's error."""
     name = table.one_of("kind", table.text("kind"), tuple(KINDS))
     kind = KINDS[name]
     target = table.one_of("target", table.text("target"), _targets(kind.target, layout, jobs))
     code = table.whole("code", 0, 1, 1000) if name == "xid" else None
     if name == "xid" and code == 0:
         raise table.wrong("code", "missing; write the XID number")
+    recovery = table.text("recovery", "") if name == "xid" else ""
+    if recovery:
+        table.one_of("recovery", recovery, RECOVERIES)
     page = table.flag("page", kind.page)
     words = (f"xid_{code}", *XID_WORDS.get(code, ())) if name == "xid" and code is not None else kind.expect
     expect = tuple(table.texts("expect", list(words)))
@@ -126,6 +131,7 @@ def fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
         size=table.number("size", kind.size, kind.low, kind.high),
         code=code,
         text=table.text("text", "") or None if name == "xid" else None,
+        recovery=recovery or None,
         every_s=table.number("every_s", math.inf, 0.1, 1e8),
         for_s=table.number("for_s", math.inf, 0.1, 1e8),
         expect=expect,
@@ -135,10 +141,12 @@ def fault(table: Table, layout: Layout, jobs: tuple[JobPlan, ...]) -> Fault:
     )
     if made.to_s <= made.from_s:
         raise table.wrong("to_s", f"{made.to_s} is not after from_s {made.from_s}")
-    if (made.every_s == math.inf) != (made.for_s == math.inf):
+    if name == "gpu_missing" and from_s > 0.0:
+        raise table.wrong("from_s", "a GPU that never came up is missing from the start: leave it out")
+    if name != "bad_rollout" and (made.every_s == math.inf) != (made.for_s == math.inf):
         raise table.wrong("every_s", "stands with for_s or not at all")
     table.finish()
-    return made
+    return rollout.parts(made, layout) if name == "bad_rollout" else [made]
 
 
 def _targets(kind: str, layout: Layout, jobs: tuple[JobPlan, ...]) -> tuple[str, ...]:
@@ -148,6 +156,7 @@ def _targets(kind: str, layout: Layout, jobs: tuple[JobPlan, ...]) -> tuple[str,
         "port": layout.cable_by_name,
         "rack": layout.rack_nodes,
         "switch": layout.switch_names,
+        "fleet": ("fleet",),
         "job": [plan.name for plan in jobs],
         "stage": [f"{plan.name}/stage-{i}" for plan in jobs for i in range(plan.pp)],
     }

@@ -15,15 +15,21 @@ from infra.fleet.world import World
 def gpu_scrape(world: World, node: str) -> GpuScrape:
     """The node's exporter page as its collector reads it."""
     pairs = world.seen(node)
+    model, gpus = world.layout.gpu_slots[node][0].model, [gpu for _, gpu in pairs]
     return GpuScrape(
         cluster=world.cluster,
         ts_us=world.now_us,
         node=node,
         gpus=[slot.described(gpu.job) for slot, gpu in pairs],
-        columns=exporter.columns([gpu for _, gpu in pairs]),
+        columns=exporter.columns(model, gpus),
         labels={"driver_version": exporter.DRIVER_VERSION},
         entities=(
-            [exporter.nvlinks([slot for slot, _ in pairs], [gpu for _, gpu in pairs])] if world.scenario.nvlinks else []
+            [
+                exporter.nvlinks([slot for slot, _ in pairs], gpus),
+                exporter.nvswitches(world.troubles.any(node, world.now_s, "nvswitch_reset")),
+            ]
+            if world.scenario.nvlinks
+            else []
         ),
     )
 

@@ -24,8 +24,9 @@ def gpu_stress(faults: Sequence[Fault], braked: Sequence[Fault]) -> Stress:
         sbe_per_s=_sum(faults, "ecc_growth"),
         replays_per_s=_sum(faults, "pcie_replays"),
         crc_per_s=_sum(faults, "nvlink_errors"),
+        c2c_per_s=_sum(faults, "c2c_errors"),
         lanes=min((int(f.size) for f in faults if f.kind == "pcie_downtrain"), default=PCIE_LANES),
-        links_down=max((int(f.size) for f in faults if f.kind == "nvlink_down"), default=0),
+        links_down=max((int(f.size) for f in faults if f.kind in ("nvlink_down", "nvlink_failed")), default=0),
     )
 
 

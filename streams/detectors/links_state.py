@@ -125,7 +125,7 @@ def part_ways(voice: Voice, word: str) -> None:
 
 def allowance(sort: str, per_minute: float, limits: LinkLimits) -> tuple[float, float]:
     """(errors allowed a second, errors that fill the bucket) of a sort."""
-    if sort in ("nvlink_failed", "aer_uncorrected"):
+    if per_minute == 0.0:
         return 1.0 / 3600.0, 1.0
     if sort == "nvlink_recovery":
         return limits.recoveries_per_hour / 3600.0, limits.recoveries

@@ -63,8 +63,8 @@ def conditions(
     """The first names the cause. `now`: field -> reading of this GPU; `days`: how long it is known."""
     lost = None if gpu.uncorrected is None else uncorrected(gpu, gpu.uncorrected, now, limits.log)
     flags = [_flag(gpu, now, *row) for row in _FLAGS if row[0] in gpu.levels]
-    counts = _counts(gpu, now, now_us, limits)
-    found = [*flags, *counts]
+    # The last row sets the flag of a failed remap too (NVIDIA GPU Memory Error Management): it says why.
+    found = [*_exhausted(gpu, now, limits.wear), *flags, *_retired(gpu, now_us, limits)]
     if lost is not None:
         failed = gpu.uncorrected is not None and FAILED in gpu.uncorrected.codes
         found = [lost, *found] if failed and not flags else [*found, lost]
@@ -94,37 +94,39 @@ def _flag(
     )
 
 
-def _counts(gpu: GpuMemory, now: Mapping[str, float], now_us: int, limits: MemoryLimits) -> list[Condition]:
-    found: list[Condition] = []
+def _exhausted(gpu: GpuMemory, now: Mapping[str, float], wear: WearLimits) -> list[Condition]:
     rows = gpu.levels.get(UNCORRECTED_ROWS, 0.0)
-    if rows >= limits.wear.rows:
-        found.append(
-            Condition(
-                cause="row_remap_exhausted",
-                severity="critical",
-                value=rows,
-                limit=limits.wear.rows,
-                unit="rows",
-                words="every row that the GPU may remap for uncorrected errors is used",
-                action=REPLACE,
-                facts=lambda: vendor_evidence(now),
-            )
+    if rows < wear.rows:
+        return []
+    return [
+        Condition(
+            cause="row_remap_exhausted",
+            severity="critical",
+            value=rows,
+            limit=wear.rows,
+            unit="rows",
+            words="every row that the GPU may remap for uncorrected errors is used",
+            action=REPLACE,
+            facts=lambda: vendor_evidence(now),
         )
+    ]
+
+
+def _retired(gpu: GpuMemory, now_us: int, limits: MemoryLimits) -> list[Condition]:
     from_uncorrected = gpu.levels.get(PAGES_UNCORRECTED, 0.0)
     pages = gpu.levels.get(PAGES_CORRECTED, 0.0) + from_uncorrected
     week = sum(n for day, n in gpu.retired.items() if day > now_us // DAY_US - 7)
-    if pages >= limits.retired_pages or (
-        from_uncorrected > limits.retired_uncorrected and week > limits.retired_uncorrected_week
-    ):
-        found.append(
-            Condition(
-                cause="page_retirement_limit",
-                severity="critical",
-                value=pages,
-                limit=limits.retired_pages,
-                unit="pages",
-                words="the GPU has retired about as many pages as it may, or too many within a week",
-                action=REPLACE,
-            )
+    many = from_uncorrected > limits.retired_uncorrected and week > limits.retired_uncorrected_week
+    if pages < limits.retired_pages and not many:
+        return []
+    return [
+        Condition(
+            cause="page_retirement_limit",
+            severity="critical",
+            value=pages,
+            limit=limits.retired_pages,
+            unit="pages",
+            words="the GPU has retired about as many pages as it may, or too many within a week",
+            action=REPLACE,
         )
-    return found
+    ]

@@ -14,6 +14,7 @@ from infra.fleet.fault import Fault
 from infra.fleet.scenario import parse
 from infra.fleet.telemetry import Pair
 from infra.fleet.virtual import DEFAULT_START_US, messages
+from infra.play import record
 from streams.contract import Order
 
 FLEET = """
@@ -63,6 +64,16 @@ def test_a_slow_link_holds_up_the_ring_of_its_rank_and_no_other() -> None:
         for rank, transfer in zip(report.rank, report.transfer_s, strict=True):
             by_tp[rank % 2].append(transfer or 0.0)
     assert min(by_tp[1]) > 3.0 * max(by_tp[0])  # rail 1 is tensor place 1 of every replica
+
+
+def test_errors_at_the_switch_alone_are_a_one_sided_link_where_the_nic_is_seen_to_be_well() -> None:
+    for nics, words in ((True, {"bad_link", "asymmetric_link"}), (False, {"bad_link"})):
+        text = FLEET.replace("seconds = 120", "seconds = 400").replace("nics = true", f"nics = {str(nics).lower()}")
+        fault = '[[faults]]\nkind = "bad_link"\ntarget = "leaf-2/Ethernet0"\nfrom_s = 40\n'
+        tape = record(parse(text + fault, "test.toml", "test"))
+        assert {f.cause for f in tape.findings} == words
+        assert {i.cause_word for i in tape.incidents} == {"bad_link"}
+        assert len({i.id for i in tape.incidents}) == 1
 
 
 def test_a_storm_of_pause_stops_its_port_and_spreads_to_the_spines() -> None:

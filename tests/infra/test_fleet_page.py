@@ -49,7 +49,7 @@ def test_the_page_is_read_as_the_scrape_of_virtual_time(world: World, node: str,
     parsed = PageReader("elsewhere", "default").read(page.encode(), world.now_us)
     expected: GpuScrape = gpu_scrape(world, node)
     assert parsed.bad == []
-    assert parsed.samples == len(pairs) * len(fields())
+    assert parsed.samples == len(pairs) * len(fields(pairs[0][0].model))
     assert [(s.node, s.gpus, s.labels, s.named) for s in parsed.scrapes] == [(node, expected.gpus, expected.labels, {})]
     assert parsed.scrapes[0].columns == expected.columns
 
@@ -58,7 +58,7 @@ def test_every_field_has_the_id_that_dcgm_gives_its_name() -> None:
     world = World(parse(TEXT, "test.toml", "test"), DEFAULT_START_US)
     world.advance(DEFAULT_START_US)
     scrape = gpu_scrape(world, "node-01")
-    assert sorted(scrape.columns) == sorted(field.id for field in fields())
+    assert sorted(scrape.columns) == sorted(field.id for field in fields(world.layout.model))
 
 
 def test_an_inspector_record_keeps_nccls_own_arithmetic(world: World) -> None:

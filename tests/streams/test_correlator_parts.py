@@ -52,3 +52,33 @@ def test_another_gpu_that_only_its_counters_show_is_an_incident_of_its_own() -> 
     counted = found("counter_straggler", gpu("G10"), 40, "gpu_slow_by_counters")
     run = Run().feed(slow(1, 0)).tick(15).feed(counted).tick(120)
     assert {i.cause_word for i in run.told} == {"gpu_slow", "gpu_slow_by_counters"}
+
+
+def nvswitch(name: str, n: int = 0) -> Subject:
+    return Subject(kind="device", id=f"n{n}/{name}", device=f"n{n}/{name}", node=f"n{n}")
+
+
+def test_a_fatal_error_of_an_nvswitch_is_one_incident_with_what_dcgm_and_the_gpus_behind_it_show() -> None:
+    fatal = found("xid", nvswitch("0000:c2:00"), 0, "sxid_24007", severity="critical")
+    asks = found("gpu_link", nvswitch("nvswitch0"), 30, "nvswitch_reset_required", severity="critical")
+    for shown in ("xid_74", "nvlink_down", "nvlink_errors"):
+        detector = "xid" if shown == "xid_74" else "gpu_link"
+        early, late = (found(detector, gpu("G00"), at_s, shown) for at_s in (0, 31))
+        whole = Run().feed(fatal, early).tick(10).feed(asks).tick(120)
+        unlogged = Run().feed(asks).tick(31).feed(late).tick(120)
+        for run, cause in ((whole, "sxid_24007"), (unlogged, "nvswitch_reset_required")):
+            assert len({i.id for i in run.told}) == 1, shown
+            assert {i.cause_word for i in run.told} == {cause}
+
+
+def test_an_nvswitch_explains_no_other_fault_of_its_gpus_and_nothing_on_another_node() -> None:
+    fatal = found("xid", nvswitch("0000:c2:00"), 0, "sxid_24007", severity="critical")
+    for apart in (found("memory", gpu("G00"), 1, "row_remap_pending"), found("xid", gpu("G10"), 1, "xid_74")):
+        run = Run().feed(fatal, apart).tick(120)
+        assert {i.cause_word for i in run.told} == {"sxid_24007", apart.cause}
+
+
+def test_an_error_of_an_nvswitch_that_is_not_fatal_explains_no_nvlink_that_is_down() -> None:
+    minor = found("xid", nvswitch("0000:c2:00"), 0, "sxid_12028")
+    run = Run().feed(minor, found("gpu_link", gpu("G00"), 1, "nvlink_down", severity="critical")).tick(120)
+    assert {i.cause_word for i in run.told} == {"sxid_12028", "nvlink_down"}

@@ -268,6 +268,12 @@ def test_an_uncorrected_error_in_the_kernels_log_is_told_at_once() -> None:
     assert edges(found) == [(11, "opened", "critical", "pcie_uncorrected", "GPU-3")]
 
 
+def test_no_uncorrected_error_is_normal_whatever_the_generation_and_width() -> None:
+    wide = {"237": [5.0] * 8, "238": [16.0] * 8}
+    (found,) = judge([at(0, wide), at(10, wide), aer(11, "AER: Uncorrected (Fatal) error received: 0000:1d:00.0")])
+    assert (found.limit, found.summary) == (0.0, "GPU 3 on n1: uncorrected PCIe errors: 1, none is normal")
+
+
 def test_corrected_errors_in_the_kernels_log_count_by_rate() -> None:
     few = [aer(11 + i, f"AER: Corrected error received {i}: 0000:1d:00.0") for i in range(20)]
     many = [aer(11 + i / 100, f"AER: Corrected error received {i}: 0000:1d:00.0") for i in range(200)]

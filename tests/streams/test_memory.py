@@ -132,6 +132,14 @@ def test_the_gravest_names_the_cause_and_the_rest_is_evidence() -> None:
     assert found[1].action is not None and "field diagnostic" in found[1].action
 
 
+def test_the_last_row_is_named_before_the_failed_remap_that_it_brings_about() -> None:
+    found = judge(
+        [scrape(0, {"393": only(1, 511.0), "395": 0.0}), scrape(10, {"393": only(1, 512.0), "395": only(1, 1.0)})]
+    )
+    assert edges(found) == [(10, "opened", "critical", "row_remap_exhausted", "GPU-1")]
+    assert "remap failed (flag 395)" in [e.what for e in found[0].evidence]
+
+
 def test_retired_pages_count_together() -> None:
     rows = [scrape(t, {"390": only(0, a), "391": only(0, b)}) for t, a, b in ((0, 40.0, 22.0), (9, 40.0, 23.0))]
     assert edges(judge(rows)) == [(9, "opened", "critical", "page_retirement_limit", "GPU-0")]
