@@ -14,6 +14,9 @@ BROKEN = 90
 """From this level on a GPU is broken for good enough to take its node down with it."""
 _LINKS_OF_GPUS = frozenset({"nvlink_down", "nvlink_failed", "nvswitch_reset_required"})
 """As grave as that for the GPU, but a host does not die of them."""
+_ASKED = "xid_154"
+"""The driver asks for a reset or a reboot: it tells no cause of its own, but a node that is restarted for it is no
+second fault."""
 _REMOTE_COLLECTOR = 42
 """A collector that runs elsewhere and fell silent explains the silence of what it read, not the other way round."""
 
@@ -54,7 +57,8 @@ def explains(
     if not spoiled & effect_parts.upstream:
         return False
     if effect.detector == "silence" and effect.subject.kind == "node" and cause.subject.kind == "gpu":
-        return level(cause, world) >= BROKEN and cause.cause not in _LINKS_OF_GPUS
+        broken = level(cause, world) >= BROKEN or (cause.cause == _ASKED and cause.severity == "critical")
+        return broken and cause.cause not in _LINKS_OF_GPUS
     return True
 
 

@@ -143,7 +143,8 @@ class Folder:
         for node in scenario.layout.node_names:
             socket, log = _quoted(self.socket(node)), _quoted(self.kernel(node))
             parts.append(f'[[steps]]\nsocket = {socket}\nnode = "{node}"\ninstance = "{node}"\n{every}')
-            parts.append(f'[[kernel]]\nfile = {log}\nfollow = true\nnode = "{node}"\ninstance = "{node}"\n')
+            if scenario.kernel:
+                parts.append(f'[[kernel]]\nfile = {log}\nfollow = true\nnode = "{node}"\ninstance = "{node}"\n')
         for plan in scenario.jobs:
             folder, job = _quoted(self.nccl(plan.name)), _quoted(plan.name)
             parts.append(f"[[nccl-inspector]]\ndir = {folder}\njob = {job}\ninstance = {job}\n")

@@ -38,6 +38,8 @@ class Scenario:
     cordons: tuple[Cordon, ...] = ()
     states: bool = False
     """A scheduler tells of nodes and racks."""
+    kernel: bool = True
+    """The kernel logs of the nodes are read."""
     nics: bool = False
     """The NICs of the hosts are read too."""
 
@@ -105,6 +107,7 @@ def parse(text: str, where: str, name: str) -> Scenario:
         cordons=tuple(cordon(table, layout) for table in top.tables("cordons")),
         states=fleet.flag("states", False),
         nics=fleet.flag("nics", False),
+        kernel=fleet.flag("kernel", True),
     )
     fleet.finish()
     top.finish()

@@ -112,3 +112,15 @@ def beat(world: World, source: str, subject: str, ok: bool) -> Beat:
         interval_s=world.scenario.interval_s,
         error=None if ok else "no answer",
     )
+
+
+def own_beat(world: World, source: str, node: str) -> Beat:
+    """One sweep of a collector that runs on a node and reads the node itself."""
+    return Beat(
+        cluster=world.cluster,
+        ts_us=world.now_us,
+        collector=f"{source}@{node}",
+        source=source,
+        subject=node,
+        interval_s=world.scenario.interval_s,
+    )

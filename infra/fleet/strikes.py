@@ -97,10 +97,13 @@ class Strikes:
             yield KernelLine(self._ground.now_us + LINE_US * place, fault.target, kernel_log.SXID)
 
     def _switch_fails(self, fault: Fault) -> Iterator[Happening]:
-        """The driver of an NVSwitch prints a fatal error, that of the GPU behind the link its own; the job dies."""
-        first = self._ground.layout.gpu_slots[fault.target][0]
-        self._ground.gpus[first.name].xid = 74
-        self._say(fault.target, [*kernel_log.SWITCH_FATAL, *kernel_log.xid(first, 74, None)])
+        """The driver of an NVSwitch prints a fatal error, those of the GPUs behind it their own; the job dies."""
+        behind = self._ground.layout.gpu_slots[fault.target][: int(fault.size)]
+        for slot in behind:
+            self._ground.gpus[slot.name].xid = 74
+        self._say(
+            fault.target, [*kernel_log.SWITCH_FATAL, *(s for slot in behind for s in kernel_log.xid(slot, 74, None))]
+        )
         run = self._jobs.on(fault.target)
         if run is not None:
             self._jobs.kill(run, f"{fault.name}: its ranks died")

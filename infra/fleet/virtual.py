@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from collectors.contract.beat import Beat
 from collectors.contract.job import CollectiveWindow, JobEvent
 from collectors.contract.topics import (
     COLLECTOR_BEATS,
@@ -22,7 +21,7 @@ from infra.fleet.calendar import Happening, KernelLine
 from infra.fleet.inspector import window
 from infra.fleet.rank import pid
 from infra.fleet.scenario import Scenario
-from infra.fleet.scrapes import beat, gpu_scrape, port_scrape, report
+from infra.fleet.scrapes import beat, gpu_scrape, own_beat, port_scrape, report
 from infra.fleet.step import Step
 from infra.fleet.telemetry import Pair
 from infra.fleet.world import World
@@ -104,7 +103,7 @@ def seen(world: World, happening: Happening, log: KernelLog) -> Iterator[Pair]:
             yield JOB_EVENTS, happening
     elif isinstance(happening, KernelLine):
         node, ts_us = happening.node, happening.ts_us
-        if not world.silent(node, ts_us) and not world.uncollected(node, ts_us):
+        if world.scenario.kernel and not world.silent(node, ts_us) and not world.uncollected(node, ts_us):
             event = log.read(kernel_log.line(happening.ts_us, happening.node, happening.text))
             if event is not None:
                 yield KERNEL_EVENTS, event
@@ -130,28 +129,8 @@ def sweep(world: World) -> Iterator[Pair]:
         if world.nics and not quiet and not world.uncollected(node, now):
             yield FABRIC_SCRAPES, world.nics[node].scrape(now, cluster)
         if not quiet and not world.uncollected(node, now):
-            yield (
-                COLLECTOR_BEATS,
-                Beat(
-                    cluster=cluster,
-                    ts_us=now,
-                    collector=f"steps@{node}",
-                    source="steps",
-                    subject=node,
-                    interval_s=world.scenario.interval_s,
-                ),
-            )
-            yield (
-                COLLECTOR_BEATS,
-                Beat(
-                    cluster=cluster,
-                    ts_us=now,
-                    collector=f"kernel@{node}",
-                    source="kernel",
-                    subject=node,
-                    interval_s=world.scenario.interval_s,
-                ),
-            )
+            for source in ("steps", "kernel") if world.scenario.kernel else ("steps",):
+                yield COLLECTOR_BEATS, own_beat(world, source, node)
     for device in (*world.layout.switch_names, *world.layout.spine_names):
         quiet = world.silent(device, now)
         if not quiet:

@@ -22,6 +22,8 @@ from streams.detectors.links_state import ALL, MOST, LinkState, Owner, Part, Voi
 from streams.episodes import Episodes
 from streams.gpus import is_old, share_at_work
 
+LATCHED = frozenset(("nvswitch_reset_required",))
+"""What stands until somebody acts is told at first sight."""
 SEEN_WORDS = frozenset(("pcie_downtrain", "nvlink_down", "nvswitch_reset_required"))
 
 
@@ -143,7 +145,7 @@ class LinkDetector:
             if part is None or part.with_node:
                 continue
             if one.bad:
-                if part.bad >= self._limits.windows:
+                if part.bad >= (1 if one.word in LATCHED else self._limits.windows):
                     out.append(state.episodes.report(name, bad_link(scrape, one, self._limits)))
             elif name not in state.episodes.open:
                 if one.bad is False:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from collectors.contract.beat import Beat
 from collectors.contract.gpu import GpuScrape
 from collectors.contract.job import JobEvent
 from collectors.contract.kernel import KernelEvent
@@ -134,3 +135,11 @@ def test_a_rollout_is_a_fault_of_its_own_and_one_of_each_node_that_it_takes() ->
         ("xid", "node-02/0", 30.0, ("xid_119",)),
         ("xid", "node-03/0", 50.0, ("xid_119",)),
     ]
+
+
+def test_a_kernel_log_that_nobody_reads_tells_nothing_and_its_collector_does_not_exist() -> None:
+    text = FLEET.format(kind="xid", target="node-02/1", model=H100, more="from_s = 41\ncode = 119")
+    pairs = list(messages(parse(text.replace("nvlinks = true", "kernel = false"), "test.toml", "test")))
+    assert lines(pairs) == []
+    assert {m.source for _, m in pairs if isinstance(m, Beat)} == {"dcgm", "gnmi", "steps"}
+    assert (shown(pairs, "230", 40), shown(pairs, "230", 60)) == ([0] * 4, [0, 119, 0, 0])

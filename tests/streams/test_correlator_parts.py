@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from streams.contract import Subject
-from tests.streams.story import cleared, found, gpu, slow
+from tests.streams.story import cleared, found, gpu, node, silent, slow
 from tests.streams.test_correlator import Run
 
 TRAIN = Subject(kind="job", id="train", job="train")
@@ -82,3 +82,21 @@ def test_an_error_of_an_nvswitch_that_is_not_fatal_explains_no_nvlink_that_is_do
     minor = found("xid", nvswitch("0000:c2:00"), 0, "sxid_12028")
     run = Run().feed(minor, found("gpu_link", gpu("G00"), 1, "nvlink_down", severity="critical")).tick(120)
     assert {i.cause_word for i in run.told} == {"sxid_12028", "nvlink_down"}
+
+
+def test_what_the_driver_asks_for_is_no_cause_beside_the_fault_that_it_asks_it_for() -> None:
+    asks = found("xid", gpu("G00"), 0, "xid_154", severity="critical")
+    for detector, cause in (("gpu_link", "nvlink_failed"), ("memory", "row_remap_exhausted"), ("xid", "xid_119")):
+        run = Run().feed(asks, found(detector, gpu("G00"), 1, cause, severity="critical")).tick(60)
+        assert len({i.id for i in run.told}) == 1
+        assert run.told[-1].cause_word == cause
+
+
+def test_a_recovery_that_the_driver_asks_for_pages_alone_and_explains_that_the_node_is_restarted() -> None:
+    asks = found("xid", gpu("G00"), 0, "xid_154", severity="critical")
+    run = Run().feed(asks, silent(node("n0"), 20)).tick(60)
+    assert {(i.cause_word, i.severity) for i in run.told} == {("xid_154", "critical")}
+    assert len({i.id for i in run.told}) == 1
+    soft = found("xid", gpu("G00"), 0, "xid_154")
+    run = Run().feed(soft, silent(node("n0"), 20)).tick(60)
+    assert {i.cause_word for i in run.told} == {"xid_154", "node_silent"}

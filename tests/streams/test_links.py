@@ -253,9 +253,9 @@ def test_a_port_that_was_in_use_and_is_off_is_a_fault() -> None:
     assert [e.what for e in found[0].evidence] == ["link 1 is down"]
 
 
-def test_a_switch_that_asks_for_a_reset_is_told() -> None:
+def test_a_switch_that_asks_for_a_reset_is_told_at_first_sight() -> None:
     rows = [at(10.0 * i, {}, entities=switch_ports([2.0], float(i > 3))) for i in range(9)]
-    assert [e[3:] for e in edges(judge(rows))] == [("nvswitch_reset_required", "n1/nvswitch0")]
+    assert edges(judge(rows)) == [(40, "opened", "critical", "nvswitch_reset_required", "n1/nvswitch0")]
 
 
 def aer(t: float, text: str, pci: str = "0000:1d:00") -> KernelEvent:
