@@ -20,6 +20,7 @@ from infra.fleet.gpu import (
     Gpu,
 )
 from infra.fleet.layout import GpuSlot
+from infra.fleet.models import has
 
 DRIVER_VERSION = "570.124.06"
 PCIE_BYTES_S = 9.0e9
@@ -27,10 +28,6 @@ PCIE_BYTES_S = 9.0e9
 USED_BUSY_MIB, USED_IDLE_MIB = 71_300.0, 4.0
 NVSWITCHES = 4
 """Of an HGX H100 board."""
-HAVE = {"volta": ("V100", "T4"), "blackwell": ("B200", "B300"), "grace": ("GH200", "GB200", "GB300")}
-"""What fields are on -> parts of the names of models that have it. Pages are retired up to Turing and rows remapped
-from Ampere on (NVIDIA GPU Memory Error Management); repair of whole channels and NVLink 5 came with Blackwell; a
-Grace CPU hangs on C2C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,9 @@ class Field:
 @cache
 def fields(model: str) -> tuple[Field, ...]:
     """The exporter's CSV of this fleet, as far as a GPU of the model has them."""
-    has = {"all", *(name for name, parts in HAVE.items() if any(part in model for part in parts))}
-    if "volta" not in has:
-        has.add("ampere")
     with (Path(__file__).parent / "exporter_fields.csv").open() as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return tuple(made for row in rows if (made := Field(**row)).on in has)
+        return tuple(made for row in rows if (made := Field(**row)).on in has(model))
 
 
 def columns(model: str, gpus: Sequence[Gpu]) -> dict[str, list[float | None]]:

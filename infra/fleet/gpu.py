@@ -191,8 +191,10 @@ class Gpu:
         self.reasons = bits
 
     def uncorrectable(self, errors: int) -> None:
-        """Uncorrectable errors that were contained: counted, a row marked for remapping, reset asked for."""
+        """Uncorrectable errors that were contained: counted, a row or page marked, reset asked for."""
         self.dbe += errors
+        self.pages_uncorrected += 1
+        self.pages_pending = 1
         self.remapped += 1
         self.remap_pending = 1
         self.recovery = 1

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from infra.fleet.fault import Fault
 from infra.fleet.gpu import NVLINKS
 from infra.fleet.layout import GpuSlot
+from infra.fleet.models import has
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -91,7 +92,9 @@ def recovery(slot: GpuSlot, asked: str) -> list[str]:
 
 
 def uncorrectable(slot: GpuSlot, pid: int | None) -> list[str]:
-    """A contained uncorrectable error: found, marked for remapping, the program killed, a reset asked for."""
+    """An uncorrectable error: found, marked for repair, the program killed; a reset asked for where it is contained."""
+    if "volta" in has(slot.model):
+        return [*xid(slot, 48, None), *pages_retired(slot, 1), *xid(slot, 45, pid)]
     return [
         *xid(slot, 48, None),
         *xid(slot, 63, None),

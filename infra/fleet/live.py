@@ -131,7 +131,7 @@ class Live:
         return port_columns(self.world, device)
 
     def _page(self, node: str) -> bytes | None:
-        if self.world.silent(node, self.world.now_us):
+        if self.world.silent(node, self.world.now_us) or self.world.stalled(node, self.world.now_us):
             return None
         pairs = self.world.seen(node)
         return self._pages[node].text([slot for slot, _ in pairs], [gpu for _, gpu in pairs]).encode()

@@ -74,6 +74,12 @@ def test_pages_are_retired_on_old_gpus_alone_and_rows_remapped_on_newer_ones() -
     assert (old & {"393", "395", "396", "346"}, new & {"390", "391", "392", "1507", "1212", "1400"}) == (set(), set())
 
 
+def test_an_uncorrectable_error_of_an_old_gpu_retires_a_page_and_is_not_contained() -> None:
+    pairs = story("ecc_uncorrectable", model=V100)
+    assert lines(pairs) == [("node-02", "xid", code) for code in (48, 63, 45)]
+    assert [shown(pairs, f, 60) for f in ("311", "391", "392")] == [[0, 1, 0, 0]] * 3
+
+
 def test_an_uncorrected_pcie_error_is_a_report_of_the_kernel_that_names_the_gpu() -> None:
     pairs = story("pcie_uncorrected", more="from_s = 41\nsize = 2\nevery_s = 20\nfor_s = 1")
     told = [m for _, m in pairs if isinstance(m, KernelEvent)]

@@ -15,7 +15,7 @@ from collectors.contract.topics import FABRIC_LINKS
 from collectors.sources import load
 from infra.fleet.folder import Folder, FolderError
 from infra.fleet.live import Live, StartError, now_us, start_us
-from infra.fleet.scenario import parse
+from infra.fleet.scenario import Scenario, parse
 from tests.collectors.list_outlet import ListOutlet
 
 TEXT = """
@@ -44,8 +44,10 @@ PATIENCE_S = 30.0
 
 
 @asynccontextmanager
-async def live(folder: Path, before: Callable[[], None] = lambda: None) -> AsyncIterator[dict[str, Any]]:
-    fleet = Live(SCENARIO, folder, "127.0.0.1", now_us(), "default")
+async def live(
+    folder: Path, before: Callable[[], None] = lambda: None, scenario: Scenario = SCENARIO
+) -> AsyncIterator[dict[str, Any]]:
+    fleet = Live(scenario, folder, "127.0.0.1", now_us(), "default")
     before()
     stop = asyncio.Event()
     ready: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
@@ -74,9 +76,12 @@ async def until(found: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_every_node_has_its_page_and_a_silent_one_does_not_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["node_silent", "exporter_stalled"])
+def test_every_node_has_its_page_and_one_that_must_not_answer_does_not(tmp_path: Path, kind: str) -> None:
+    scenario = parse(TEXT.replace("node_silent", kind), "test.toml", "test")
+
     async def story() -> tuple[bytes, bytes | None, bytes]:
-        async with live(tmp_path) as about:
+        async with live(tmp_path, scenario=scenario) as about:
             targets = {t["labels"]["node"]: t["targets"][0] for t in json.loads(Path(about["targets"]).read_text())}
             page = await fetch(targets["node-01"])
             try:
