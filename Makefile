@@ -30,7 +30,7 @@ peers: setup ## build the test servers of other projects: a gNMI target in Go
 	@$(BIN)/python -m infra.peers.build
 
 test: setup ## every test: make test ARGS="tests/streams -k memory"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: setup ## outages in full length: 13 minutes
 	@$(BIN)/python -m pytest -m soak $(ARGS)

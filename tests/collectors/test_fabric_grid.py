@@ -114,9 +114,9 @@ def test_a_port_whose_counters_broke_has_an_epoch_of_its_own() -> None:
     put(grid, broke, "no number")
     unread = grid.cut("leaf", 3, cluster="c")
     assert [[scrape.epoch_of(row) for row in (0, 1)] for scrape in (before, after, unread)] == [
-        ["/break:0", ""],
-        ["/break:5", ""],
-        ["/break:5", ""],
+        ["break:0", ""],
+        ["break:5", ""],
+        ["break:5", ""],
     ]
 
 

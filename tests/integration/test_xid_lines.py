@@ -144,7 +144,10 @@ def test_the_drivers_wish_a_second_later_changes_what_to_do() -> None:
         )
     )
     assert (first.state, second.state, second.cause) == ("opened", "updated", "xid_95")
-    assert (first.action, second.action) == ("drain the GPU, reset it, return it", "drain the node and reboot it")
+    assert (first.action, second.action) == (
+        "drain the GPU, reset it, return it",
+        "drain the node and reboot it (XID 154 asks: node reboot)",
+    )
 
 
 @pytest.mark.captures

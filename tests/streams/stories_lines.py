@@ -49,13 +49,14 @@ WISHES = {
     "asks_reset": (1, "GPU Reset Required"),
     "asks_reboot": (2, "Node Reboot Required"),
     "asks_drain": (3, "Drain P2P"),
+    "asks_for_nothing_told": (1, "GPU Reset Required"),
 }
 """What XID 154 asks for, by the word of its stretch."""
 
 
 def recoveries(stretches: Sequence[Stretch]) -> list[Item]:
     """A fault, and a second later what the driver asks for, which the GPU's own reading shows until it is reset.
-    `takes_back`: the driver asks for nothing any more."""
+    `takes_back`: the driver asks for nothing any more; `asks_for_nothing_told`: the fault itself has no line."""
     out: list[Item] = []
     scrapes, base, asked, words = 0, 1e9, 0, "None"
     for word, length in stretches:
@@ -74,7 +75,7 @@ def recoveries(stretches: Sequence[Stretch]) -> list[Item]:
             if tick == 0 and (word in WISHES or word == "takes_back"):
                 was, before = asked, words
                 asked, words = WISHES.get(word, (0, "None"))
-                if asked:
+                if asked and word != "asks_for_nothing_told":
                     out.append(_xid(at + 1, 119))
                 text = f"GPU recovery action changed from {was:#x} ({before}) to {asked:#x} ({words})"
                 out.append(_xid(at + 2, 154, text))
